@@ -22,21 +22,27 @@ from selfsent.data.corpus import Corpus, read_corpus
 from selfsent.distributed import by_first, join, rank, wait
 from selfsent.errors import DataError, SettingsError
 from selfsent.evaluation.datasets.leaks import trained_by
-from selfsent.evaluation.dev import LABEL_FREE, check_dev, dev_scorer
+from selfsent.evaluation.dev import LABEL_FREE, check_dev, dev_scorer, scored
 from selfsent.evaluation.hold_out import HoldOut
 from selfsent.evaluation.suites import TASKS
+from selfsent.files import remove, write_json, write_text
 from selfsent.lexical.scores import PAIR_WEIGHT, check_weight
 from selfsent.methods import METHODS, get_method, method_of
 from selfsent.methods.method import MethodOptions
 from selfsent.models.bases import resolve
+from selfsent.models.cross_encoder import is_cross_encoder
 from selfsent.models.encoder import Encoder
 from selfsent.models.encoding import Side, encode as encode_texts
 from selfsent.models.export import Exported, check_export, export as export_graph
+from selfsent.models.loading import load_encoder
+from selfsent.models.saved import needs_selfsent
 from selfsent.naming import name_of
 from selfsent.progress import Progress, shown
-from selfsent.report.maps import check_points
+from selfsent.report.card import licence_of, model_card
+from selfsent.report.maps import check_points, slowness
 from selfsent.report.run import Run, load_run
-from selfsent.report.scoring import finish, score_base
+from selfsent.report.run_page import run_page
+from selfsent.report.scoring import map_of_run, neighbours_of, paired, score_base
 from selfsent.report.seeds import Seeds, over_seeds
 from selfsent.search import Clusters, Pair, encode_corpus, find_clusters, most_similar_pairs
 from selfsent.search.pairs import by_words, candidates_for
@@ -274,8 +280,52 @@ def _train(source: Source, request: _Request, output: Path, resume: bool, overwr
         fit(corpus, hold_out.train, plan, directory, replace(request.run_config, clock=clock, scorer=scorer), progress)
         gc.collect()  # loop and batches know each other, and would keep encoders and mapped files for long
     if rank() == 0:
-        finish(corpus, hold_out, plan.base, directory, notice, request.run_config.map_points)
+        _finish(corpus, hold_out, plan.base, directory, notice, request.run_config.map_points)
     return by_first(lambda: load_run(output))
+
+
+def _finish(corpus: Corpus, hold_out: HoldOut, base: str, directory: RunDirectory, notice: Notice, points: int) -> None:
+    """Score the base and the trained model on the held-out documents, and write scores, page and card.
+
+    Args:
+        corpus: the text.
+        hold_out: its parts.
+        base: the encoder before training.
+        directory: of the run.
+        notice: receives what could not be scored.
+        points: sentences on the map, held-out ones if there are any; 0 for no map.
+    """
+    scores, neighbours, drawn = dict[str, Any](), list[dict[str, Any]](), None
+    joins = is_cross_encoder(directory.model)
+    mapped = points > 0 and not joins
+    if hold_out.test is not None or mapped:
+        after = scored(load_encoder(directory.model), "trained")
+    if hold_out.test is not None:
+        try:
+            before = score_base(corpus, hold_out, base)
+            scores = {name: paired(each, after) for name, each in before.items()}
+            first = next(iter(before.values()))
+            neighbours = neighbours_of(*first.texts, first.sides, after.sides(*first.texts))
+        except DataError as error:  # only near-duplicates: the model is there, but has no score
+            notice(f"no label-free score: {error}")
+    context, search = scores.get("context"), scores.get("search")
+    write_json(directory.path / "scores.json", {"scores": context, "search": search, "neighbours": neighbours})
+    if mapped:
+        if line := slowness(min(points, len(corpus))):
+            notice(line)
+        drawn = map_of_run(corpus, hold_out, {"before": scored(load_encoder(base), "base"), "after": after}, points)
+    page = run_page(directory.record, context, neighbours, directory.metrics(), corpus_map=drawn, search=search)
+    write_text(directory.path / "report.html", page)
+    about: dict[str, Any] = {
+        "alone": not needs_selfsent(directory.model),
+        "joins": joins,
+        "licence": licence_of(resolve(base)),
+    }
+    card = model_card(directory.record, corpus.report.summary("; "), context, search=search, **about)
+    write_text(directory.model / "README.md", card)
+    directory.sweep()
+    remove(directory.path / "best")  # left only by a kill between the end of training and its removal
+    directory.update(status="finished")
 
 
 def read(source: Source, split: bool | None, notice: Notice) -> Corpus:

@@ -6,7 +6,7 @@ import torch
 
 import tiny
 from selfsent.augment.mlm import MaskAndRefill
-from selfsent.augment.refill import Refiller, Vocabulary, _with_capitals_at
+from selfsent.augment.refill import Refiller
 from selfsent.errors import BaseEncoderError
 
 TEXTS = tiny.make_sentences(20, words=(4, 14))
@@ -43,19 +43,6 @@ def test_every_token_another_and_the_rest_as_it_was_written(base_of, views):
     )
 
 
-def test_words_are_drawn_by_their_probability(base_of):
-    refiller = Refiller(str(base_of("bert")), 0.2, False)
-    kinds = refiller.vocabulary.kinds
-    allowed = np.flatnonzero(kinds == 0)
-    logits = torch.full((4000, len(kinds)), 9.0)
-    logits[:, torch.from_numpy(allowed)] = -torch.inf
-    logits[:, allowed[:3]] = torch.log(torch.tensor([0.5, 0.3, 0.2]))
-    before = torch.full((4000,), int(allowed[2]))
-    drawn = refiller._drawn(logits, before, torch.rand(4000, generator=torch.Generator().manual_seed(0)).double())
-    shares = torch.bincount(drawn, minlength=len(kinds))[torch.from_numpy(allowed[:3])] / 4000
-    assert shares.tolist() == pytest.approx([5 / 8, 3 / 8, 0], abs=0.03)
-
-
 def test_guesses_are_those_of_transformers(base_of):
     from transformers import AutoModelForMaskedLM
 
@@ -72,38 +59,6 @@ def test_guesses_are_those_of_transformers(base_of):
             kinds = refiller.vocabulary.kinds
             place[torch.from_numpy((kinds != kinds[own]) | (np.arange(len(place)) == own))] = -torch.inf
             assert guess == int(place.argmax())
-
-
-def test_what_a_vocabulary_says():
-    tokenizer = tiny.make_tokenizer("word pieces")
-    words = Vocabulary(tokenizer, len(tokenizer) + 3)
-    assert set(words.kinds[tokenizer.all_special_ids]) == {-1}
-    assert list(words.kinds[-3:]) == [-1] * 3
-    for token, place in tokenizer.get_vocab().items():
-        if words.kinds[place] >= 0:
-            assert words.kinds[place] == token.startswith("##")
-            assert words.texts[place] == token.removeprefix("##")
-    assert {0, 1} <= set(words.kinds)
-    bars = tiny.make_tokenizer("pieces")
-    words = Vocabulary(bars, len(bars))
-    assert any(token.startswith("▁") and words.kinds[place] == 0 for token, place in bars.get_vocab().items())
-
-
-@pytest.mark.parametrize(
-    ("text", "start", "piece"),
-    [
-        ("the PLAYING", 8, "ED"),
-        ("the DOGS", 4, "ED"),
-        ("the DOGs", 6, "ed"),
-        ("the Playing", 8, "ed"),
-        ("the Playing", 4, "Ed"),
-        ("the playing", 8, "ed"),
-        ("A dog", 0, "Ed"),
-        ("an iPhone", 4, "ed"),
-    ],
-)
-def test_capitals_of_pieces(text, start, piece):
-    assert _with_capitals_at("ed", text, start) == piece
 
 
 def test_a_model_that_cannot_guess(base_of, tmp_path):

@@ -9,7 +9,6 @@ import tiny
 from selfsent.augment.make import augment
 from selfsent.augment.mlm import MaskAndRefill
 from selfsent.augment.synonym import Synonym
-from selfsent.augment.translate import Translate
 from selfsent.data.views.noise import DeleteWords, MaskTokens, PickWords
 from selfsent.data.views.tokens import Template
 from selfsent.errors import MakerError, SettingsError
@@ -74,11 +73,6 @@ def test_synonyms_are_english_alone(wordnet, views, tmp_path):
         assert views(everything, ALL[language]) == ALL[language]
     assert views(everything, EMOJI)[3] == "A day 3 with 👩‍👩‍👧 and 🇹🇷 and large ❤️ hounds"
     assert views(everything, ["BİG dog", "BIG DOG, ılık"]) == ["BİG hound", "BIG DOG, ılık"]
-
-
-def test_programs_get_and_give_every_script(views):
-    texts = [text for one in ALL.values() for text in one]
-    assert views(Translate(engine="command", there="cat", back="cat"), texts) == texts
 
 
 def noisy(tokenizer, noise, texts):

@@ -61,9 +61,9 @@ def test_names_that_are_not_utf_8(train, sentences, tmp_path):
     assert "is not UTF-8" in asked.complaint
 
 
-def test_views_do_not_replace_their_corpus(selfsent, tmp_path, sentences):
+def test_views_do_not_replace_their_corpus(selfsent, base, tmp_path, sentences):
     views = tmp_path / "views.parquet"
-    maker = ("--with", "translate:engine=command:there=rev:back=cat", "--output", views)
+    maker = ("--with", f"mlm:model={base}", "--output", views)
     assert selfsent("augment", sentences, *maker).status == 0
     before = views.read_bytes()
     asked = selfsent("augment", views, *maker, "--overwrite")

@@ -18,35 +18,27 @@ def vectors_of(texts):
 
 
 class Held(BatchEncoder):
-    """Tells its process number under `place`, and waits while `hold` is there and so many parts are made."""
+    """Tells its process number under `place`, and waits while `hold` is there."""
 
     size = SIZE
 
-    def __init__(self, model, place, parts=0):
+    def __init__(self, model, place):
         super().__init__(model)
-        self.place, self.parts = Path(place), parts
+        self.place = Path(place)
 
     def vectors_of_clean(self, texts):
-        made = len(list((self.place / "out").glob("part-*.parquet")))
-        if made >= self.parts:
-            (self.place / "pids" / str(os.getpid())).touch()
-            while (self.place / "hold").exists():
-                time.sleep(0.05)
+        (self.place / "pids" / str(os.getpid())).touch()
+        while (self.place / "hold").exists():
+            time.sleep(0.05)
         return vectors_of(texts)
 
 
-def encode(model, place, parts=0, workers=2):
+def encode(model, place, workers=2):
     """Encode `in.parquet` of a place into its `out`, in parts of `ROWS` rows; the names of the parts done now."""
     job.ROWS = ROWS
-    work, all_parts = make_job(Held(model, place, parts), [f"{place}/in.parquet"], f"{place}/out", carry=("id",))
+    work, all_parts = make_job(Held(model, place), [f"{place}/in.parquet"], f"{place}/out", carry=("id",))
     left = missing(work, all_parts)
     done = []
     if left:
         encode_on_ray(work, left, workers, advance=lambda each: done.append(each.name))
     return done
-
-
-if __name__ == "__main__":
-    import sys
-
-    encode(sys.argv[1], sys.argv[2], parts=2)

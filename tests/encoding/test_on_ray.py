@@ -2,14 +2,9 @@
 
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
-from contextlib import suppress
-from pathlib import Path
 
-import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -57,13 +52,6 @@ def check(place):
     assert all(path.name.startswith(("part-", "_manifest")) for path in (place / "out").glob("[!.]*"))
 
 
-def is_alive(pid):
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z"
-    except OSError:
-        return False
-
-
 @pytest.fixture
 def cluster():
     """Two machines of one core each, and this process connected to them."""
@@ -91,25 +79,4 @@ def test_a_process_is_killed_and_then_a_whole_machine(cluster, place):
     assert not run.is_alive()
     assert len(found) == len(set(found)) == COUNT // slow.ROWS
     check(place)
-
-
-def test_the_command_was_killed_and_goes_on(place):
-    log = (place / "log").open("w")
-    driver = subprocess.Popen([sys.executable, slow.__file__, MODEL, str(place)], stdout=log, stderr=log)
-    workers = pids(place, 2)
-    family = psutil.Process(driver.pid).children(recursive=True)
-    driver.kill()
-    driver.wait()
-    wait_for(lambda: not any(map(is_alive, workers)))
-    for process in family:  # Ray ends its workers by itself at once, and its other processes later
-        with suppress(psutil.NoSuchProcess):
-            process.kill()
-    before = {path: path.stat().st_mtime_ns for path in (place / "out").glob("part-*.parquet")}
-    assert 2 <= len(before) < COUNT // slow.ROWS
-    (place / "hold").unlink()
-    found = slow.encode(MODEL, place, workers=1)
-    assert len(found) == len(set(found)) == COUNT // slow.ROWS - len(before)
-    assert not {path.name for path in before} & set(found)
-    check(place)
-    assert before.items() <= {path: path.stat().st_mtime_ns for path in (place / "out").iterdir()}.items()
-    assert slow.encode(MODEL, place) == []
+    assert slow.encode(MODEL, place) == []  # a call that finds nothing missing

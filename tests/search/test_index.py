@@ -12,7 +12,7 @@ from selfsent.errors import DataError, OutputError, SelfsentError, SettingsError
 from selfsent.models.encoding import encode
 from selfsent.models.fingerprint import fingerprint
 from selfsent.search import encode_to_file, ivf, search, write_index
-from selfsent.search.index import FILES, MANIFEST, REPEATS, VECTORS, Index
+from selfsent.search.index import FILES, MANIFEST, Index
 from selfsent.search.index_writer import check_index_output, from_corpus, from_files
 from selfsent.search.ivf import IVF, training_rows
 
@@ -40,9 +40,7 @@ def test_lists_are_searched_until_enough_is_found(monkeypatch):
     monkeypatch.setattr(ivf, "SAMPLE", 2000)
     vectors = in_groups(200, noise=1)
     lists = filled(vectors)
-    told = []
-    recall = lists.tune(0.9, advance=told.append)
-    assert sum(told) == 2000
+    recall = lists.tune(0.9)
     assert 1 <= lists.nprobe < lists.nlist
     found = lists.search(vectors, 11)[1]
     exact = nearest(vectors, 10)
@@ -68,12 +66,6 @@ def test_vectors_come_back_from_lists_and_from_a_file(tmp_path):
     (tmp_path / "v").write_bytes(b"nothing")
     with pytest.raises(DataError, match="damaged"):
         IVF.read(tmp_path / "v")
-
-
-def test_equal_vectors_count_as_found():
-    vectors = np.repeat(in_groups(1, 1), 500, axis=0)
-    assert filled(vectors).tune(0.95) == 1
-    assert filled(vectors[:1]).tune(0.95) == 1
 
 
 @pytest.fixture
@@ -268,17 +260,6 @@ def test_places_that_cannot_be_used(encoder, rows, tmp_path):
     assert check_index_output(tmp_path / "i", add=False, overwrite=True) is None
 
 
-@pytest.mark.parametrize("file", [MANIFEST, VECTORS, REPEATS, "rows.arrow"])
-def test_a_damaged_index_is_one_line(encoder, rows, tmp_path, file):
-    write_index(from_corpus(encoder, rows), tmp_path / "i", "name", "f")
-    path = tmp_path / "i" / file
-    content = path.read_bytes()
-    for damaged in (b"", content[: len(content) // 2]):
-        path.write_bytes(damaged)
-        with pytest.raises(SelfsentError, match=r"damaged|holds no index"):
-            Index(tmp_path / "i")
-
-
 def test_rows_of_parts_are_those_of_the_file_they_were_made_of(encoder, sentences, tmp_path):
     """As `encode --engine ray` writes them: some parts of one file, one of nothing, one of another file."""
     vectors = encode(encoder, sentences[:9])
@@ -313,11 +294,17 @@ def test_columns_of_another_order_or_look_are_added(encoder, sentences, tmp_path
 
 
 @pytest.mark.parametrize("large", [False, True])
-@pytest.mark.parametrize("file", FILES)
+@pytest.mark.parametrize("file", [*FILES, MANIFEST])
 def test_a_changed_byte_is_found(encoder, rows, more, tmp_path, monkeypatch, file, large):
     write_index(from_corpus(encoder, rows), tmp_path / "i", "name", fingerprint(encoder))
     path = tmp_path / "i" / file
     data = bytearray(path.read_bytes())
+    for damaged in (b"", data[: len(data) // 2]):
+        path.write_bytes(damaged)
+        with pytest.raises(SelfsentError, match=r"damaged|holds no index"):
+            Index(tmp_path / "i")
+    if file == MANIFEST:
+        return
     data[len(data) // 2] ^= 4
     path.write_bytes(bytes(data))
     if not large:

@@ -91,8 +91,8 @@ def test_the_weight_of_words_goes_with_the_model(base_of, tmp_path, kind, defaul
     assert load_encoder(tmp_path / "own").lexical_weight == 0.25
     assert as_encoder(f"{tmp_path / 'own'}+words").lexical_weight == 0.25
     SentenceTransformer(str(tmp_path / "own"), device="cpu")
-    texts, how = tiny.make_sentences(40), {"steps": 1, "quiet": True, "delete_words": 0.3}
-    selfsent.train(texts, "simcse", tmp_path / "own", tmp_path / "run", **how)
+    how = {"steps": 1, "quiet": True, "delete_words": 0.3}
+    selfsent.train(tiny.make_sentences(40), "simcse", tmp_path / "own", tmp_path / "run", **how)
     assert load_encoder(tmp_path / "run").lexical_weight == 0.25
     (tmp_path / "own" / "search.json").write_text('{"lexical_weight": "much"}')
     with pytest.raises(BaseEncoderError, match=r"search.json must say lexical_weight, a number of 0 to 1,000"):

@@ -93,12 +93,6 @@ def test_words_are_compared_by_their_stems(tmp_path):
         by_words(pairs, corpus, language="klingon")
 
 
-def test_what_a_threshold_lets_cosines_propose():
-    assert candidates_for(20, 0.8, 0.5) == (10_000, pytest.approx(0.7))  # 0.7 and all words are (0.7 + 0.5) / 1.5
-    assert candidates_for(5000, -1.0, 0.5) == (20_000, -2.0)
-    assert candidates_for(20, 0.8, 0) == (20, 0.8)
-
-
 def clusters(count, size=16, seed=0):
     draw = np.random.default_rng(seed)
     vectors = draw.normal(size=(count // 10, size)).repeat(10, axis=0)

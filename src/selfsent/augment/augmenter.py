@@ -48,24 +48,19 @@ class Augmenter(ABC):
     unchanged: ClassVar[str]
     """The likely reason, and the remedy, if it changes no sentence."""
 
+    chunk: ClassVar[int] = 256
+    """Sentences per chunk. It affects results: batches of models do not cross chunks."""
+    always: ClassVar[tuple[str, ...]] = ()
+    """Options that the spec includes even if they have their defaults."""
+
     def __post_init__(self) -> None:
         check_limits(self)
-
-    @property
-    def chunk(self) -> int:
-        """Sentences per chunk. It affects results: batches of models do not cross chunks."""
-        return 256
-
-    @property
-    def always(self) -> tuple[str, ...]:
-        """Options that the spec includes even if they have their defaults."""
-        return ()
 
     @property
     def spec(self) -> str:
         """Its name with all options that differ from their defaults or are in `always`, as on the command line."""
         values = [(f.name, getattr(self, f.name), f.default) for f in dataclasses.fields(self)]
-        given = [f"{name}={value}" for name, value, usual in values if name in self.always or value != usual]
+        given = [f"{name}={value}" for name, value, default in values if name in self.always or value != default]
         return ":".join([self.name, *given])
 
     def identity(self) -> Any:

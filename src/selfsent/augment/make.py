@@ -5,11 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, astuple, dataclass
-from operator import add
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -34,49 +33,8 @@ _ENOUGH = 20
 """Sentences in a first chunk from which on at least one must change."""
 _FEW = 0.1
 """Share of changed sentences below which a notice is shown."""
-_MEASURED = 2000
-"""Characters of each text whose edit distance is computed: the time is quadratic."""
-
 Pairing = Sequence[Augmenter]
 """One augmenter: the sentence itself and its view. Two: a view of each."""
-
-
-@dataclass(frozen=True)
-class Difference:
-    """Sums over views of one augmenter; those of chunks can be added.
-
-    Args:
-        views: how many.
-        unchanged: views that are the sentence itself.
-        distance: edit distances of the first 2,000 characters, each as a share of the longer text's.
-        ratio: lengths in characters, each divided by the sentence's.
-    """
-
-    views: int = 0
-    unchanged: int = 0
-    distance: float = 0.0
-    ratio: float = 0.0
-
-    @classmethod
-    def of(cls, texts: Iterable[str], views: Iterable[str]) -> Difference:
-        """The difference between (n,) sentences, none empty, and (n,) views of them."""
-        from rapidfuzz.distance.Levenshtein import normalized_distance
-
-        pairs = list(zip(texts, views, strict=True))
-        distance = sum(normalized_distance(text[:_MEASURED], view[:_MEASURED]) for text, view in pairs)
-        unchanged, ratio = sum(view == text for text, view in pairs), sum(len(view) / len(text) for text, view in pairs)
-        return cls(len(pairs), unchanged, distance, ratio)
-
-    def __add__(self, other: Difference) -> Difference:
-        return Difference(*map(add, astuple(self), astuple(other)))
-
-    def summary(self) -> str:
-        """The means, in one line."""
-        views = max(1, self.views)
-        return (
-            f"{self.unchanged / views:.1%} unchanged, mean edit distance {self.distance / views:.1%} of the characters,"
-            f" length ratio {self.ratio / views:.2f}"
-        )
 
 
 @dataclass(frozen=True)
@@ -87,25 +45,22 @@ class Views:
         path: the parquet file.
         rows: pairs of views in it.
         made: views made by this call; the others were there from an earlier one.
-        differences: by the name of each augmenter, how its views differ from the sentences.
+        unchanged: by the name of each augmenter, the share of its views that are the sentence itself.
     """
 
     path: Path
     rows: int
     made: int
-    differences: dict[str, Difference]
+    unchanged: dict[str, float]
 
     def sample(self, count: int = 5) -> list[dict[str, str]]:
         """Rows spread over the file, with all columns."""
         import pyarrow.parquet as pq
 
         with pq.ParquetFile(self.path) as file:
-            groups = sorted({file.num_row_groups * number // count for number in range(count)})
-            found: list[dict[str, str]] = []
-            for table in map(file.read_row_group, groups):
-                spread = np.linspace(0, len(table) - 1, min(-(-count // len(groups)), len(table)))
-                found += table.take(np.unique(spread.astype(int))).to_pylist()
-        return found[:count]
+            groups = np.linspace(0, file.num_row_groups - 1, count).astype(int).tolist()
+            tables = [file.read_row_group(group).slice(place, 1) for place, group in enumerate(groups)]
+        return [row for table in tables for row in table.to_pylist()]
 
 
 def augment(
@@ -142,7 +97,7 @@ def augment(
     check_pairings(pairings)
     check_output(path, overwrite)
     directory = path.with_name(path.name + ".parts")
-    made, differences = 0, defaultdict[str, Difference](Difference)
+    made, counts = 0, defaultdict[str, Counter[str]](Counter)
     with lock_file(directory / Chunks.LOCK, f"another selfsent is making {path}: wait for it, or name another output"):
         sweep_half_written(path.parent, path.name)  # the lock says that nobody is writing it
         chunks = Chunks(directory, _plan(corpus, pairings, seed), overwrite)
@@ -161,19 +116,19 @@ def augment(
                             columns, notes = _chunk(corpus, rows, pairing, changes, key)
                             chunks.write(name, columns, notes)
                             made += len(rows) * len(pairing)
-                        for spec, sums in notes.items():
-                            differences[spec] += Difference(**sums)
+                        for spec, each in notes.items():
+                            counts[spec] += Counter(views=each["views"], unchanged=each["unchanged"])
                         advance(len(rows))
         except SelfsentError:
             if not len(chunks):  # nothing is worth keeping
                 chunks.remove()
             raise
         total = chunks.join(path)
+    unchanged = {spec: each["unchanged"] / each["views"] for spec, each in counts.items()}
     for augmenter in dict.fromkeys(augmenter for pairing in pairings for augmenter in pairing):
-        changed_share = 1 - differences[augmenter.spec].unchanged / differences[augmenter.spec].views
-        if changed_share < _FEW:
-            notice(f"{augmenter.spec} changed only {changed_share:.1%} of the texts: {augmenter.unchanged}")
-    return Views(path, total, made, dict(differences))
+        if (changed := 1 - unchanged[augmenter.spec]) < _FEW:
+            notice(f"{augmenter.spec} changed only {changed:.1%} of the texts: {augmenter.unchanged}")
+    return Views(path, total, made, unchanged)
 
 
 def check_pairings(pairings: Sequence[Pairing]) -> None:
@@ -215,7 +170,7 @@ def _plan(corpus: Corpus, pairings: Sequence[Pairing], seed: int) -> dict[str, A
 def _chunk(
     corpus: Corpus, rows: np.ndarray, pairing: Pairing, changes: Sequence[Change], key: int
 ) -> tuple[dict[str, list[Any]], dict[str, Any]]:
-    """The columns of some rows, and how the views differ.
+    """The columns of some rows, and how many views of each augmenter there are, and are unchanged.
 
     Raises:
         MakerError: these are the first rows, and an augmenter changes none of them.
@@ -223,16 +178,15 @@ def _chunk(
     texts = corpus.texts(rows)
     others = corpus.texts(rows, corpus.text_columns[1]) if len(corpus.text_columns) > 1 else None
     views, names = [texts] * (2 - len(pairing)), [ORIGINAL] * (2 - len(pairing))
-    differences = defaultdict[str, Difference](Difference)
+    counts = defaultdict[str, Counter[str]](Counter)
     for augmenter, change in zip(pairing, changes, strict=True):
         made, _ = clean(change(Sentences(texts, rows, others), make_key(key, len(views))))
         views.append([view or text for view, text in zip(made, texts, strict=True)])
         names.append(augmenter.spec)
-        differences[augmenter.spec] += Difference.of(texts, views[-1])
-    for augmenter in pairing if rows[0] == 0 else ():
-        count = differences[augmenter.spec].views
-        if differences[augmenter.spec].unchanged == count >= _ENOUGH:
-            raise MakerError(f"{augmenter.spec} changed none of the first {count} texts: {augmenter.unchanged}")
+        unchanged = sum(view == text for view, text in zip(views[-1], texts, strict=True))
+        if rows[0] == 0 and unchanged == len(texts) >= _ENOUGH:
+            raise MakerError(f"{augmenter.spec} changed none of the first {len(texts)} texts: {augmenter.unchanged}")
+        counts[augmenter.spec] += Counter(views=len(texts), unchanged=unchanged)
     columns: dict[str, list[Any]] = {"text": texts, "view1": views[0], "view2": views[1]}
     columns |= {f"maker{place}": [name] * len(texts) for place, name in enumerate(names, start=1)}
     if corpus.documents is not None:
@@ -242,7 +196,8 @@ def _chunk(
         columns["label"] = [known[label] for label in labels] if known else labels
     if corpus.scores is not None:
         columns["score"] = corpus.scores[rows].tolist()
-    return columns, {name: asdict(difference) for name, difference in differences.items()}
+    # Of a Counter sums leave out zeros.
+    return columns, {spec: {name: each[name] for name in ("views", "unchanged")} for spec, each in counts.items()}
 
 
 def with_views(

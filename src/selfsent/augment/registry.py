@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from selfsent.augment.augmenter import Augmenter, Pairs
@@ -36,7 +37,10 @@ def parse_augmenter(spec: str, common: Mapping[str, Any] | None = None) -> Augme
         if option not in fields or not given:
             has = f"it has {', '.join(fields)}" if fields else "it has none"
             raise SettingsError(f"{spec}: {name} has no option {part!r} ({has}); write {name}:OPTION=VALUE")
-        values[option] = _converted(value, str(fields[option].type), spec)
+        values[option] = value
+        if str(fields[option].type).startswith(("int", "float")):
+            with suppress(ValueError):  # the augmenter rejects it
+                values[option] = float(value)
     return AUGMENTERS[name](**values)
 
 
@@ -47,13 +51,3 @@ def parse_augmenters(views: str) -> list[Augmenter]:
         SettingsError: as `parse_augmenter`.
     """
     return [parse_augmenter(spec.strip()) for spec in views.split(",")]
-
-
-def _converted(value: str, kind: str, spec: str) -> Any:
-    if not kind.startswith(("int", "float")):
-        return value
-    try:
-        return int(value) if kind.startswith("int") else float(value)
-    except ValueError:
-        what = "a whole number" if kind.startswith("int") else "a number"
-        raise SettingsError(f"{spec}: {value!r} is not {what}") from None

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import shlex
-import shutil
-import signal
-import subprocess
-import tempfile
-import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from selfsent.augment.augmenter import Augmenter, Change, Sentences, state_of
-from selfsent.errors import BaseEncoderError, MakerError, SettingsError, first_line
+from selfsent.errors import BaseEncoderError, first_line
 from selfsent.settings import setting
 
 Translator = Callable[[Sequence[str]], list[str]]
@@ -27,8 +20,6 @@ Generate = Callable[[list[list[int]]], list[list[int]]]
 _TOKENS = 2048
 """Tokens, padding included, in one batch."""
 _LONGEST = 256
-_LARGEST_OUTPUT = 1 << 26
-"""Bytes that a program may write, beside sixteen times its input."""
 _SHORT = {"eng": "en", "spa": "es", "cat": "ca", "deu": "de", "fra": "fr", "ara": "ar", "tur": "tr", "zho": "zh"}
 """Names of languages as opus-mt's models write them."""
 
@@ -41,134 +32,34 @@ class Translate(Augmenter):
     about = "translated into another language and back"
     random = False
     unchanged = "is the corpus in another language than --language says?"
+    chunk = 32  # models make a few views a second
+    always = ("pivot",)
 
-    engine: Literal["marian", "command"] = setting(
-        "marian", "marian: neural models; command: programs that map lines to lines"
-    )
     pivot: str = setting("spa", "language to go through")
     language: str = setting("eng", "language of the corpus")
-    there: str | None = setting(
-        None, "marian: model into the pivot, directory or hub id (default: opus-mt's); command: the program"
-    )
+    there: str | None = setting(None, "model into the pivot, a directory or hub id (default: opus-mt's)")
     back: str | None = setting(None, "the same for the way back")
-    beams: int = setting(1, "marian: beam size", minimum=1)
-    patience: float = setting(120.0, "command: seconds without output after which a program counts as hung", above=0.0)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.engine == "command":
-            if not (self.there and self.back):
-                raise SettingsError("translate --engine command needs two programs: give --there and --back")
-            for line in (self.there, self.back):
-                _words(line)  # rejects what is no command
-
-    @property
-    def chunk(self) -> int:
-        """Small, as models make a few views a second; larger for programs, which are started for each chunk."""
-        return super().chunk if self.engine == "command" else 32
-
-    @property
-    def always(self) -> tuple[str, ...]:
-        """Engine and pivot; the pivot of programs is unknown."""
-        return ("engine",) if self.engine == "command" else ("engine", "pivot")
+    beams: int = setting(1, "beam size of translations", minimum=1)
 
     def identity(self) -> Any:
-        """Everything the translation depends on, the files of models and programs included."""
-        used = [name for way in self._ways() for name in way]
-        if self.engine == "command":
-            # A script or model passed to an interpreter matters as much as the interpreter.
-            paths = [[shutil.which(program) or program, *filter(_is_file, rest)] for program, *rest in self._ways()]
-            used = [path for each in paths for path in each]
-        kept = ("engine", "pivot", "language", "there", "back", "beams")
-        return [self.name, *(getattr(self, name) for name in kept), *map(state_of, used)]
+        """Options, and the state of the models' files."""
+        return [*super().identity(), *map(state_of, self.models())]
 
     @contextmanager
     def start(self) -> Iterator[Change]:
-        """Load both models, or find both programs."""
-        there, back = (
-            _program(way, self.patience) if self.engine == "command" else marian(way[0], self.beams)
-            for way in self._ways()
-        )
+        """Load both models."""
+        there, back = (marian(model, self.beams) for model in self.models())
 
         def change(sentences: Sentences, key: int) -> list[str]:
             return back(there(sentences.texts))
 
         yield change
 
-    def _ways(self) -> list[list[str]]:
-        """For each direction, the model, or the words of the command."""
-        if self.engine == "command":
-            return [_words(line or "") for line in (self.there, self.back)]
+    def models(self) -> tuple[str, str]:
+        """The models of both directions."""
         language, pivot = (_SHORT.get(name, name) for name in (self.language, self.pivot))
-        pairs = (self.there, f"{language}-{pivot}"), (self.back, f"{pivot}-{language}")
-        return [[given or f"Helsinki-NLP/opus-mt-{pair}"] for given, pair in pairs]
-
-
-def _is_file(word: str) -> bool:
-    return Path(word).is_file()
-
-
-def _words(line: str) -> list[str]:
-    """The words of a command, as a shell reads them."""
-    try:
-        words = shlex.split(line)
-    except ValueError as error:
-        raise SettingsError(f"{line!r} is no command: {str(error).lower()}") from None
-    if not words:
-        raise SettingsError(f"{line!r} is no command: it is empty")
-    return words
-
-
-def _program(words: list[str], patience: float) -> Translator:
-    """A translator that starts a program for each call: it reads lines, and writes one for each.
-
-    Raises:
-        SettingsError: there is no such program.
-        MakerError: from the translator, if the program hangs, or gives more or fewer lines.
-    """
-    if shutil.which(words[0]) is None:
-        raise SettingsError(f"there is no program {words[0]} to translate with")
-
-    def translate(texts: Sequence[str]) -> list[str]:
-        lines = "".join(f"{text}\n" for text in texts).encode()
-        with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as answers, tempfile.TemporaryFile() as errors:
-
-            def fail(what: str) -> MakerError:
-                errors.seek(0)
-                last = errors.read().decode(errors="replace").strip().splitlines()[-1:]
-                return MakerError(f"{shlex.join(words)} {what}" + "".join(f"; it says: {line[:200]}" for line in last))
-
-            given.write(lines)
-            given.seek(0)
-            # A session of its own: Ctrl-C reaches selfsent alone, which then kills the whole process group.
-            process = subprocess.Popen(words, stdin=given, stdout=answers, stderr=errors, start_new_session=True)
-            try:
-                size, since = 0, time.monotonic()
-                while process.poll() is None:
-                    with suppress(subprocess.TimeoutExpired):
-                        process.wait(0.05)
-                    written = os.fstat(answers.fileno()).st_size
-                    if written > _LARGEST_OUTPUT + 16 * len(lines):  # endless output would fill the disk
-                        raise fail("gave more answers than there were texts")
-                    if written > size:
-                        size, since = written, time.monotonic()
-                    elif time.monotonic() - since > patience:
-                        raise fail(f"has not answered for {patience:g} seconds")
-            finally:
-                with suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-            answers.seek(0)
-            try:
-                text = answers.read().decode()
-            except UnicodeDecodeError:
-                raise fail("gave an answer that is not UTF-8") from None
-            found = text.removesuffix("\n").split("\n") if text else []
-            if len(found) != len(texts):
-                raise fail(f"gave {len(found)} answers to {len(texts)} texts")
-            return found
-
-    return translate
+        hub = "Helsinki-NLP/opus-mt-"
+        return self.there or f"{hub}{language}-{pivot}", self.back or f"{hub}{pivot}-{language}"
 
 
 def marian(model: str, beams: int) -> Translator:

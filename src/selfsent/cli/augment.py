@@ -80,7 +80,7 @@ class Augment(PairOptions, Reading):
         for row in views.sample():
             sides = (f"{row['maker' + side]:>12}  {shortened(row['view' + side], _SHOWN)}" for side in "12")
             show("\n".join(sides) + "\n")
-        for name, difference in views.differences.items():
-            show(f"{name}: {difference.summary()}")
+        for name, share in views.unchanged.items():
+            show(f"{name}: {share:.1%} unchanged")
         rate = f" ({views.made / max(time.monotonic() - begun, 1e-9):,.0f} views/s)" if views.made else ""
         notice(f"{counted(views.rows, 'pair')} of views in {views.path}{rate}")

@@ -166,10 +166,8 @@ def _check_same(begun: Mapping[str, Any], job: Job) -> None:
         if begun["model"]["fingerprint"] != now["model"]["fingerprint"]:
             what = f"another model ({begun['model']['name']}, {begun['model']['fingerprint']})"
         elif changed:
-            was, new = (
-                (",".join(map(str, value)) or "none") if isinstance(value, list) else str(value)
-                for value in (begun["options"][changed[0]], now["options"][changed[0]])
-            )
+            values = begun["options"][changed[0]], now["options"][changed[0]]
+            was, new = (",".join(value) or "none" if isinstance(value, list) else value for value in values)
             what = f"{changed[0]} {was}, not {new}"
         elif begun["files"] != now["files"]:
             same = len({tuple(file) for file in begun["files"]} & {tuple(file) for file in now["files"]})

@@ -1,4 +1,4 @@
-"""The end of a run: scores before and after training, the map, the page and the card."""
+"""The scores of a run before and after training, with neighbours and the map."""
 
 from __future__ import annotations
 
@@ -18,70 +18,15 @@ from selfsent.evaluation.lexical import Hybrid
 from selfsent.evaluation.results import Score
 from selfsent.evaluation.tasks.label_free import ContextTask
 from selfsent.evaluation.tasks.retrieval import KnownItemTask, first_finds_rest, text_finds_partner
-from selfsent.files import remove, write_json, write_text
 from selfsent.models.bases import resolve, weights_digest
-from selfsent.models.cross_encoder import is_cross_encoder
 from selfsent.models.loading import load_encoder
-from selfsent.models.saved import needs_selfsent
-from selfsent.report.card import licence_of, model_card
-from selfsent.report.maps import FEW, POINTS, colours_of, grouped_by_words, map_of, sample, slowness
-from selfsent.report.run_page import run_page
+from selfsent.report.maps import FEW, colours_of, grouped_by_words, map_of, sample
 from selfsent.report.scores import DIFFERENCES
 from selfsent.search.vectors import unit
 from selfsent.training.plan import rows_digest
-from selfsent.training.run_config import Notice
-from selfsent.training.run_directory import RunDirectory
 
-PAGE = "report.html"
-"""Name of the page in the directory of a run."""
 _SHOWN = 300
 """Characters of a neighbour."""
-
-
-def finish(
-    corpus: Corpus, hold_out: HoldOut, base: str, directory: RunDirectory, notice: Notice, points: int = POINTS
-) -> None:
-    """Score the base and the trained model on the held-out documents, and write scores, page and card.
-
-    Args:
-        corpus: the text.
-        hold_out: its parts.
-        base: the encoder before training.
-        directory: of the run.
-        notice: receives what could not be scored.
-        points: sentences on the map, held-out ones if there are any; 0 for no map.
-    """
-    scores, neighbours, drawn = dict[str, Any](), list[dict[str, Any]](), None
-    joins = is_cross_encoder(directory.model)
-    mapped = points > 0 and not joins
-    if hold_out.test is not None or mapped:
-        after = scored(load_encoder(directory.model), "trained")
-    if hold_out.test is not None:
-        try:
-            before = score_base(corpus, hold_out, base)
-            scores = {name: _paired(each, after) for name, each in before.items()}
-            first = next(iter(before.values()))
-            neighbours = _neighbours(*first.texts, first.sides, after.sides(*first.texts))
-        except DataError as error:  # only near-duplicates: the model is there, but has no score
-            notice(f"no label-free score: {error}")
-    context, search = scores.get("context"), scores.get("search")
-    write_json(directory.path / "scores.json", {"scores": context, "search": search, "neighbours": neighbours})
-    if mapped:
-        if line := slowness(min(points, len(corpus))):
-            notice(line)
-        drawn = _map(corpus, hold_out, {"before": scored(load_encoder(base), "base"), "after": after}, points)
-    page = run_page(directory.record, context, neighbours, directory.metrics(), corpus_map=drawn, search=search)
-    write_text(directory.path / PAGE, page)
-    about: dict[str, Any] = {
-        "alone": not needs_selfsent(directory.model),
-        "joins": joins,
-        "licence": licence_of(resolve(base)),
-    }
-    card = model_card(directory.record, corpus.report.summary("; "), context, search=search, **about)
-    write_text(directory.model / "README.md", card)
-    directory.sweep()
-    remove(directory.path / "best")  # left only by a kill between the end of training and its removal
-    directory.update(status="finished")
 
 
 @dataclass(frozen=True)
@@ -144,7 +89,7 @@ def _texts(task: ContextTask | KnownItemTask) -> tuple[list[str], list[str]]:
     return task.queries, list(task.documents)
 
 
-def _paired(before: Before, after: Scored) -> dict[str, Any]:
+def paired(before: Before, after: Scored) -> dict[str, Any]:
     """Scores of base, trained model and lexical search on a task, with paired differences."""
     task = before.task
     scores = {"base": before.score, "trained": task.score(after), "with_words": task.score(Hybrid(after))}
@@ -165,7 +110,7 @@ def _paired(before: Before, after: Scored) -> dict[str, Any]:
     return found | ({"asked": task.summary} if isinstance(task, KnownItemTask) else {})
 
 
-def _map(corpus: Corpus, hold_out: HoldOut, encoders: dict[str, Scored], points: int) -> dict[str, Any] | None:
+def map_of_run(corpus: Corpus, hold_out: HoldOut, encoders: dict[str, Scored], points: int) -> dict[str, Any] | None:
     """The map of held-out sentences, or of trained ones if none are held out; None if there are too few."""
     kept, what = (hold_out.train, "sentences") if hold_out.test is None else (hold_out.test, "held-out sentences")
     rows = sample(kept, points)
@@ -177,7 +122,7 @@ def _map(corpus: Corpus, hold_out: HoldOut, encoders: dict[str, Scored], points:
     return map_of(texts, vectors, colours, what, len(kept))
 
 
-def _neighbours(
+def neighbours_of(
     queries: list[str], texts: list[str], *sides: tuple[np.ndarray, np.ndarray], count: int = 3
 ) -> list[dict[str, Any]]:
     """The texts nearest to three queries, before and after training."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -124,28 +124,21 @@ class IVF:
             found[np.searchsorted(rows, numbers[here])] = vectors[here]
         return found
 
-    def tune(self, recall: float, advance: Callable[[int], None] = lambda count: None) -> float:
-        """Set `nprobe` to the smallest power of two with this recall of a sample's neighbours; returns the recall.
-
-        Args:
-            recall: 0 to 1.
-            advance: called with the number of vectors compared since the last call; there are `len(self)`.
-        """
+    def tune(self, recall: float) -> float:
+        """Set `nprobe` to the smallest power of two with this recall of a sample's neighbours; returns the recall."""
         sample = np.sort(np.random.default_rng(0).permutation(len(self))[:SAMPLE])
         queries, top = self.take(sample), min(NEIGHBOURS, len(self) - 1)
         if not top:
             self.nprobe = 1
             return 1.0
-        best = np.full((len(sample), top), -np.inf, np.float32)
-        for rows, vectors in self.lists():
-            cosine = queries @ vectors.T
-            cosine[sample[:, None] == rows] = -np.inf
-            best = np.partition(np.hstack([best, cosine]), -top, axis=1)[:, -top:]
-            advance(len(rows))
+        self.nprobe = self.nlist
+        cosine, rows = self.search(queries, top + 1)
+        # The vector itself is the first, or, among equal ones, any.
+        last = np.where((rows == sample[:, None]).any(1), cosine[:, -1], cosine[:, -2])
         for nprobe in (*(1 << power for power in range(self.nlist.bit_length())), self.nlist):
             self.nprobe = nprobe
             cosine, rows = self.search(queries, top + 1)
-            near = (cosine >= best.min(1)[:, None] - _SAME) & (rows >= 0) & (rows != sample[:, None])
+            near = (cosine >= last[:, None] - _SAME) & (rows >= 0) & (rows != sample[:, None])
             found = float(np.minimum(near.sum(1), top).mean()) / top
             if found >= recall:
                 break
