@@ -4,7 +4,7 @@ import pytest
 
 import tiny
 from selfsent.models.loading import load_encoder
-from selfsent.models.reading import PIECES, reading_notice, pieces_of_a_word, unknown_share
+from selfsent.models.reading import PIECES, pieces_of_a_word, reading_notice, unknown_share
 
 ENGLISH = """The printer on the second floor has stopped answering since this morning, and nobody can print letters.
 Please send somebody who knows the machine, because our customers are waiting for their invoices and contracts.

@@ -95,7 +95,7 @@ def _arrays(tokens: Tokens) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _cut(text: str, space: str) -> list[str]:
-    """The pieces of a text; the whole text where spaces are doubled or at an end: tokenizers treat these differently."""
+    """The pieces of a text; the text itself where spaces are doubled or at an end, which tokenizers treat otherwise."""
     if "  " in text or text[:1] == " " or text[-1:] == " ":
         return [text]
     pieces = text.split(" ")
