@@ -39,6 +39,7 @@ class Encoder(nn.Module):
     Args:
         sentence_transformer: the ordinary model: a transformer, perhaps an n-gram CNN, a pooling, and whatever follows.
         language_model_head: the head that predicts words from the transformer's states, when the base has one.
+        whole: the directory of the encoder-decoder that the transformer is the first half of, if it is one.
     """
 
     is_static = False
@@ -55,9 +56,15 @@ class Encoder(nn.Module):
     states: TokenStates
     """(tokens, d) last-layer states of every token of a packed batch, in packed order."""
 
-    def __init__(self, sentence_transformer: Any, language_model_head: LanguageModelHead | None = None) -> None:
+    def __init__(
+        self,
+        sentence_transformer: Any,
+        language_model_head: LanguageModelHead | None = None,
+        whole: Path | None = None,
+    ) -> None:
         super().__init__()
         self.sentence_transformer, self.language_model_head = sentence_transformer, language_model_head
+        self.whole = whole
         if not self.has_transformer:
             return
         self.tokenizer = sentence_transformer.tokenizer

@@ -17,7 +17,7 @@ from selfsent.models.bases import resolve
 from selfsent.models.dropout import DROPOUTS, without_dropout
 from selfsent.models.encoder import Encoder, Pooling, pooling_index
 from selfsent.models.encoding import pack, prompt_of
-from selfsent.models.heads.language_model import load_head
+from selfsent.models.heads.language_model import load_head, predicts_by_decoder
 from selfsent.models.heads.layers import is_layer_mean
 from selfsent.models.heads.options import CNN_POOL, POOLINGS
 from selfsent.models.recurrent import RecurrentEncoder
@@ -27,7 +27,7 @@ from selfsent.models.token_states import position_offset
 
 _PROBE = "The printer on the second floor does not answer. "
 _ENCODER_STATES = {"method": "forward", "method_output_name": "encoder_last_hidden_state"}
-"""How a saved encoder half of BART is read; of T5 sentence-transformers loads the encoder alone."""
+"""How the encoder half of BART is read; of T5 sentence-transformers loads the encoder alone."""
 _LONG = 2048
 """Rough limit, in tokens, of the long probe."""
 
@@ -130,11 +130,8 @@ def _load_transformer(base: str | Path, directory: Path, pooling: Pooling | None
             config_kwargs=rates,
             model_kwargs={"dtype": torch.float32, "use_safetensors": True},
         )
-    reads = model[0].modality_config.get("text") or {}
-    if getattr(model[0].model.config, "is_encoder_decoder", False) and reads != _ENCODER_STATES:
-        raise BaseEncoderError(
-            f"{base} is an encoder-decoder that would make vectors of its decoder's states: choose an encoder, or T5"
-        )
+    if getattr(model[0].model.config, "is_encoder_decoder", False):
+        _keep_encoder_half(base, model[0], bool(modules))
     _complete_tokenizer(model[0])
     if not modules and model[0].modality_config.pop("message", None):  # a language model is to read texts, not chats
         model[0].input_formatter.supported_modalities = list(model[0].modality_config)
@@ -146,7 +143,34 @@ def _load_transformer(base: str | Path, directory: Path, pooling: Pooling | None
     _set_pooling(model, index, pooling)
     if (mode := model[index].pooling_mode) not in (*POOLINGS, CNN_POOL):
         raise BaseEncoderError(f"{base} pools by {mode}, selfsent by {', '.join(POOLINGS)}: choose one with --pooling")
-    return Encoder(model, head)
+    return Encoder(model, head, folder if predicts_by_decoder(config) else None)
+
+
+def _keep_encoder_half(base: str | Path, module: Any, saved: bool) -> None:
+    """Leave only the encoder of a model like BART in a `Transformer` of sentence-transformers, which reads its decoder.
+
+    The decoder loses its layers, and plain sentence-transformers reads the same states of what is saved.
+
+    Args:
+        base: its name.
+        module: the transformer.
+        saved: whether it was saved as part of a sentence encoder, which then reads what it was trained to read.
+
+    Raises:
+        BaseEncoderError: the model is not built like BART, or its sentence vectors are those of its decoder.
+    """
+    model = module.model
+    if not hasattr(model, "encoder") or not hasattr(getattr(model, "decoder", None), "layers"):
+        raise BaseEncoderError(
+            f"{base} is an encoder-decoder of which selfsent cannot take the encoder: choose a BART or T5"
+        )
+    if saved and module.modality_config.get("text") != _ENCODER_STATES:
+        raise BaseEncoderError(f"{base} was trained to make vectors of its decoder's states: choose an encoder")
+    model.decoder.layers = nn.ModuleList()
+    model.config.decoder_layers = 0
+    for parameter in set(model.decoder.parameters()) - set(model.encoder.parameters()):
+        parameter.requires_grad_(False)
+    module.modality_config = {"text": _ENCODER_STATES}
 
 
 def _complete_tokenizer(module: Any) -> None:

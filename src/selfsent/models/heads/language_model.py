@@ -67,6 +67,11 @@ def _replaced(module: nn.Module, path: str, new: nn.Module) -> nn.Module:
     return twin
 
 
+def predicts_by_decoder(config: Any) -> bool:
+    """Whether a transformers configuration is that of an encoder-decoder, or of the encoder half of one."""
+    return bool(getattr(type(config), "is_encoder_decoder", False))
+
+
 def new_head(transformer: Any) -> LanguageModelHead:
     """A head with fresh weights for a transformer that came without one.
 
@@ -79,7 +84,7 @@ def new_head(transformer: Any) -> LanguageModelHead:
     from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
 
     kind, config = transformer.config.model_type, transformer.config
-    if getattr(type(config), "is_encoder_decoder", False):
+    if predicts_by_decoder(config):
         raise BaseEncoderError(
             f"a {kind!r} predicts words by its decoder, not by its encoder: choose another base or method"
         )
