@@ -141,7 +141,7 @@ def test_json_that_is_nested_too_deep_is_one_line(base_of, tmp_path, name):
 
 
 def test_a_translator_s_code_is_neither_run_nor_asked_about(base_of, tmp_path, monkeypatch):
-    from selfsent.augment.marian import marian
+    from selfsent.augment.translate import marian
 
     folder = shutil.copytree(base_of("bert"), tmp_path / "evil")
     about = json.loads((folder / "config.json").read_text())
@@ -149,8 +149,8 @@ def test_a_translator_s_code_is_neither_run_nor_asked_about(base_of, tmp_path, m
     (folder / "config.json").write_text(json.dumps({**about, **code}))
     (folder / "evil.py").write_text("raise SystemExit('run')")
     monkeypatch.setattr("builtins.input", lambda *_: pytest.fail("a question that waits for an answer"))
-    with pytest.raises(BaseEncoderError, match="cannot be loaded as a translator"), marian(str(folder), 1):
-        pass
+    with pytest.raises(BaseEncoderError, match="cannot be loaded as a translator"):
+        marian(str(folder), 1)
 
 
 def test_damaged_weights_are_named_before_they_are_loaded(base_of, tmp_path):

@@ -46,8 +46,8 @@ class BM25:
     Example:
         >>> bm25 = BM25(["red cars"], Analyzer("english"))
         >>> bm25.add(["a red car", "a blue car", "rain"])
-        >>> (bm25.queries @ bm25.texts.T).toarray().round(2).tolist()
-        [[0.45, 0.15, 0.0]]
+        >>> (bm25.queries @ bm25.texts.T).toarray().round(2)
+        array([[0.42, 0.14, 0.  ]], dtype=float32)
     """
 
     def __init__(self, queries: Sequence[str], analyzer: Analyzer) -> None:
