@@ -101,7 +101,7 @@ def test_moments_are_exact_where_sums_of_squares_cancel():
 
 def test_vectors_that_are_all_the_same_are_refused(fitted):
     for method in ("whitening", "zscore"):
-        with pytest.raises(SettingsError, match="`(dimensions|base)`"):
+        with pytest.raises(SettingsError, match=r"`(dimensions|base)`"):
             fitted(method, sentences=[SENTENCES[0]] * 3)
 
 
