@@ -19,13 +19,12 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from operations import counted, matrix_rate
 from sides import DEVICE, MINILM, alternate, base_of, machine, medians, sentences
 
 from selfsent.fast.bfloat16 import into_bfloat16
 from selfsent.files import write_json
 from selfsent.models.encoder import Encoder
-from selfsent.models.encoding import encode, pack
+from selfsent.models.encoding import encode
 from selfsent.models.loading import load_encoder
 from selfsent.models.precision import computes_bfloat16, computes_int8, quicken
 
@@ -78,15 +77,6 @@ def cosine(vectors: Vectors, reference: Vectors) -> tuple[float, float]:
     return float(cosines.min()), float(cosines.mean())
 
 
-def work(model: Encoder, texts: list[str]) -> float:
-    """Floating-point operations that the sentences need, without padding of any kind in the linear layers."""
-    sample = texts[: min(len(texts), 512)]
-    packs = [pack(model.eval(), sample[start : start + 32]) for start in range(0, len(sample), 32)]
-    with torch.no_grad():  # in inference mode nothing would be counted
-        count = counted(lambda: [model(packed) for packed in packs])[1]
-    return float(count) * sum(map(len, texts)) / sum(map(len, sample))
-
-
 def compare(name: str, texts: list[str], options: Any) -> dict[str, Any]:
     """One base: a line for each setting, and the ratios."""
     base = base_of(name)
@@ -94,36 +84,25 @@ def compare(name: str, texts: list[str], options: Any) -> dict[str, Any]:
     sides = {**ours(base, model, texts), **theirs(base, texts, options.full)}
     encode(model, texts[:256])
     seconds, vectors = alternate(sides, options.repetitions)
-    taken, flops = medians(seconds), work(model, texts)
-    best = {"float32": matrix_rate(DEVICE, torch.float32)}
-    if computes_bfloat16(DEVICE):
-        best["bfloat16"] = matrix_rate(DEVICE, torch.bfloat16)
-    products = ", ".join(f"{value / 1e9:.0f} GFLOP/s in {kind}" for kind, value in best.items())
+    taken = medians(seconds)
     rows = {}
-    print(f"\n{name}, {len(texts):,} sentences, matrix product {products}")
+    print(f"\n{name}, {len(texts):,} sentences")
     for side, median in taken.items():
         least, mean = cosine(vectors[side], vectors["theirs defaults"])
-        # OpenVINO computes in bfloat16 by itself where the processor does; of 8 bits no ceiling is measured.
-        low = side in ("ours --fast", "ours --int8") or side.startswith(
-            ("theirs bfloat16", "theirs float16", "theirs openvino")
-        )
-        share = flops / median / best["bfloat16" if low and "bfloat16" in best else "float32"]
         rows[side] = {
             "seconds": seconds[side],
             "sentences_per_second": len(texts) / median,
             "smallest_cosine": least,
             "mean_cosine": mean,
-            "utilisation": share,
         }
         print(
-            f"  {side:26} {len(texts) / median:8.1f} sentences/s   {share:4.0%} of the matrix product"
+            f"  {side:26} {len(texts) / median:8.1f} sentences/s"
             f"   cosine to float32: least {least:.6f}, mean {mean:.6f}"
         )
     fair = [side for side, row in rows.items() if row["smallest_cosine"] >= SAME]
     fastest = {who: min(taken[side] for side in fair if side.startswith(who)) for who in ("ours", "theirs")}
     return {
         "rows": rows,
-        "gflops": {kind: value / 1e9 for kind, value in best.items()},
         "ratio": fastest["theirs"] / fastest["ours"],
         "ratio_to_defaults": taken["theirs defaults"] / fastest["ours"],
         "ratios_to_defaults": {side: taken["theirs defaults"] / taken[side] for side in rows if side[:4] == "ours"},

@@ -35,11 +35,7 @@ page.
 * **Training** goes from text to weights. Both sides are scored alike: the loss on held-out sentences, and Spearman on
   STS-B, over as many seeds. Where ours ends at a worse loss than theirs, the table says so, and the ratio is left out
   of the overview above.
-* **Of the product** is the share of what the processor reaches in a product of large matrices. For both sides,
-  only the operations that ours needs are counted.
-* **Padding** is the share of slots that hold no token, in the linear layers and in attention.
-* **Encoding** has the smallest and the mean cosine to the peer's float32 vectors. The matrix product is that of the
-  setting's own precision.
+* **Encoding** has the smallest and the mean cosine to the peer's float32 vectors.
 """
 
 
@@ -101,8 +97,8 @@ def train(report: Report) -> list[str]:
         list(dict.fromkeys(str(found[key]) for found in report["comparisons"]))
         for key in ("base", "batch_size", "method")
     )
-    products = ", ".join(f"{value:.0f} GFLOP/s in {name}" for name, value in report["gflops"].items())
-    low = "" if "bfloat16" in report["gflops"] else ", on a processor without bfloat16"
+    sides = [side for found in report["comparisons"] for side in found["rows"]]
+    low = "" if any("bfloat16" in side for side in sides) else ", on a processor without bfloat16"
     low = ", on a processor with AMX" if report["machine"]["capability"] == "AMX" else low
     some = f" with {', '.join(methods)}" if len(methods) < 4 else ""
     said = f"{report['sentences']:,} sentences of {report['corpus']}; the median of {report['repetitions']}."
@@ -111,13 +107,12 @@ def train(report: Report) -> list[str]:
     for found in report["comparisons"]:
         for side, row in found["rows"].items():
             cells = [found["method"], found["base"], found["batch_size"], side, f"{row['sentences_per_second']:.1f}"]
-            cells += [f"{row['utilisation']:.0%}", f"{row['waste'][0]:.0%}, {row['waste'][1]:.0%}"]
             cells += [f"{statistics.mean(row['held_out_loss']):.4f}" if row["held_out_loss"] else ""]
             rows.append([*cells, spread(row["stsb"]), ratio_of(found, side)])
-    headings = "method|base|batch:|side|sentences/s:|of the product:|padding:|held-out loss:|STS-B:|ratio:"
+    headings = "method|base|batch:|side|sentences/s:|held-out loss:|STS-B:|ratio:"
     return [
         f"## Training {', '.join(bases)}{some}, batch {', '.join(sizes)}{low}\n",
-        wrapped(f"{said} The matrix product reaches {products}."),
+        wrapped(f"{said}"),
         table(headings, rows),
     ]
 
@@ -143,7 +138,6 @@ def encode(report: Report) -> list[str]:
             base,
             setting,
             f"{row['sentences_per_second']:.1f}",
-            f"{row['utilisation']:.0%}",
             f"{row['smallest_cosine']:.6f}, {row['mean_cosine']:.6f}",
         ]
         for base, figures in report["bases"].items()
@@ -156,7 +150,7 @@ def encode(report: Report) -> list[str]:
     return [
         f"## {title}\n",
         f"{report['sentences']:,} sentences of {report['corpus']}.\n",
-        table("model|setting|sentences/s:|of the matrix product:|smallest, mean cosine:", rows),
+        table("model|setting|sentences/s:|smallest, mean cosine:", rows),
         wrapped(f"**encode: {ratios}**"),
     ]
 

@@ -11,9 +11,6 @@ on a GPU where there is one. Both are then scored on the same held-out sentences
 SELFSENT_DATA is set, so that a faster run that learned less would show. Precision is float32 for both where the
 processor does not compute bfloat16; otherwise both are tried in both, and the peer's fastest is what ours is held
 against. `infomax` and `bootstrap` have no counterpart there.
-
-The share of the matrix product counts, for both sides, the operations that ours takes: those of real tokens, and of the
-few slots of padding in attention. Padding of the peer is that of the undamaged sentences.
 """
 
 from __future__ import annotations
@@ -28,9 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from held_out import held_out_loss
-from operations import matrix_rate
 from sides import DEVICE, MINILM, base_of, machine
 from trainers import OPTIONS, ours, theirs
 
@@ -57,7 +52,6 @@ def compare(method: str, base: str, batch_size: int, texts: list[str], held: lis
     precisions = ["float32", "bfloat16"] if computes_bfloat16(DEVICE) else ["float32"]
     sides = {"ours": ours} if method in ALONE else {"ours": ours, "theirs": theirs}
     rows: dict[str, dict[str, Any]] = {}
-    work = 0.0
     if DEVICE == "cuda":
         # Libraries and kernels are loaded by whoever comes first.
         for precision in precisions:
@@ -67,8 +61,7 @@ def compare(method: str, base: str, batch_size: int, texts: list[str], held: lis
         for precision in precisions:
             for side, train in sides.items():
                 run = train(method, texts, base_of(base), batch_size, precision, repetition)
-                work = work or run.work
-                fresh: dict[str, Any] = {"seconds": [], "held_out_loss": [], "stsb": [], "waste": run.waste}
+                fresh: dict[str, Any] = {"seconds": [], "held_out_loss": [], "stsb": []}
                 row = rows.setdefault(f"{side} {precision}", fresh)
                 row["seconds"].append(run.seconds)
                 said = ""
@@ -79,9 +72,8 @@ def compare(method: str, base: str, batch_size: int, texts: list[str], held: lis
                     row["stsb"].append(sts_b(run.encoder))
                     said += f", STS-B {row['stsb'][-1]:.2f}"
                 print(f"  {method} {side} {precision}: {run.seconds:.1f} s{said}", file=sys.stderr, flush=True)
-    for side, row in rows.items():
-        median, best = statistics.median(row["seconds"]), options.ceilings[side.split()[1]]
-        row["sentences_per_second"], row["utilisation"] = len(texts) / median, work / median / best
+    for row in rows.values():
+        row["sentences_per_second"] = len(texts) / statistics.median(row["seconds"])
     found: dict[str, Any] = {"method": method, "base": base, "batch_size": batch_size, "rows": rows}
     if method not in ALONE:
         speed, plain = (rows[side]["sentences_per_second"] for side in (fastest(rows, "ours"), "theirs float32"))
@@ -114,11 +106,7 @@ def show(found: dict[str, Any]) -> None:
     for side, row in found["rows"].items():
         loss = f"   held-out loss {statistics.mean(row['held_out_loss']):.4f}" if row["held_out_loss"] else ""
         quality = f"   STS-B {statistics.mean(row['stsb']):.2f}" if row["stsb"] else ""
-        linear, attention = row["waste"]
-        print(
-            f"  {side:16} {row['sentences_per_second']:8.1f} sentences/s   {row['utilisation']:4.0%} of the matrix"
-            f" product{loss}{quality}   padding {linear:.0%}, in attention {attention:.0%}"
-        )
+        print(f"  {side:16} {row['sentences_per_second']:8.1f} sentences/s{loss}{quality}")
 
 
 def name_of(found: dict[str, Any]) -> str:
@@ -145,20 +133,16 @@ def main() -> None:
     transformers_logging.set_verbosity_error()
     if options.processor_time:
         time.perf_counter = time.process_time
-    kinds = {"float32": torch.float32, **({"bfloat16": torch.bfloat16} if computes_bfloat16(DEVICE) else {})}
-    options.repetitions = options.repetitions or 4 - len(kinds)
-    options.ceilings = {name: matrix_rate(DEVICE, kind) for name, kind in kinds.items()}
+    options.repetitions = options.repetitions or (2 if computes_bfloat16(DEVICE) else 3)
     bases = options.bases or (["bundled-raw", MINILM] if options.full else ["bundled-raw"])
     sizes = options.batch_sizes or ([8, 32, 128] if options.full else [32])
     texts, held = draw_sentences(options.sentences, options.corpus)
     report: dict[str, Any] = {
         "machine": machine(), "corpus": options.corpus, "sentences": len(texts), "repetitions": options.repetitions,
         "processor_time": options.processor_time, "comparisons": [],
-        "gflops": {name: value / 1e9 for name, value in options.ceilings.items()},
     }  # fmt: skip
     print(report["machine"])
-    products = ", ".join(f"{value / 1e9:.0f} GFLOP/s in {name}" for name, value in options.ceilings.items())
-    print(f"{len(texts):,} sentences of {options.corpus}; matrix product: {products}")
+    print(f"{len(texts):,} sentences of {options.corpus}")
     for base in bases:
         for size in sizes:
             for method in options.methods:

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from held_out import LENGTH, NEGATIVES, damaged, padded
-from operations import counted
+from held_out import LENGTH, NEGATIVES, damaged
 from sides import DEVICE, wait_for_device
 
 from selfsent import read_corpus
@@ -48,15 +47,11 @@ class Trained:
         seconds: from text to weights.
         loss: the trained module with the loss.
         encoder: what is evaluated.
-        work: floating-point operations for all sentences, or 0 where not counted.
-        waste: share of the token slots that held padding: in linear layers, and in attention.
     """
 
     seconds: float
     loss: Any
     encoder: Any
-    work: float
-    waste: tuple[float, float]
 
 
 def ours(method: str, texts: list[str], base: str, batch_size: int, precision: str, seed: int) -> Trained:
@@ -83,17 +78,7 @@ def ours(method: str, texts: list[str], base: str, batch_size: int, precision: s
             loop.advance(step)
         wait_for_device()
         seconds = time.perf_counter() - start
-        some = range(min(8, loop.steps))
-        views = [view for step in some for view in batches.views_of(batches.rows_at(step), 0)]
-        share = 1 - sum(view.tokens for view in views) / sum(
-            g.sentences * g.length for view in views for g in view.attention_groups
-        )
-        waste = 0.0 if model.states.runs_packed else share, share
-        if DEVICE == "cuda" and precision == "bfloat16" and model.states.runs_packed:
-            waste = 0.0, 0.0
-        loop.optimizer.step = lambda: None  # type: ignore[method-assign]  # the same operations without consequences
-        work = counted(lambda: [loop.advance(step) for step in some])[1] * loop.steps / len(some)
-    return Trained(seconds, learner, model, work, waste)
+    return Trained(seconds, learner, model)
 
 
 def theirs(method: str, texts: list[str], base: str, batch_size: int, precision: str, seed: int) -> Trained:
@@ -109,10 +94,6 @@ def theirs(method: str, texts: list[str], base: str, batch_size: int, precision:
     model[1] = Pooling(model[0].get_embedding_dimension(), get_method(method).pooling)  # what follows stays, as in ours
     if method == "ct" and type(model[-1]).__name__ == "Normalize":
         del model[-1]  # as in ours, which multiplies vectors of any length: with unit vectors its loss ends in a corner
-    slots = used = 0
-    for start in range(0, min(len(texts), 8 * batch_size), batch_size):
-        mask = padded(model.tokenizer, texts[start : start + batch_size])["attention_mask"]
-        slots, used = slots + mask.numel(), used + int(mask.sum())
     with tempfile.TemporaryDirectory() as folder:
         arguments = {
             "output_dir": folder, "per_device_train_batch_size": batch_size, "num_train_epochs": 1,
@@ -126,8 +107,7 @@ def theirs(method: str, texts: list[str], base: str, batch_size: int, precision:
         trainer.train()
         wait_for_device()
         seconds = time.perf_counter() - start_time
-    share = 1 - used / slots
-    return Trained(seconds, loss, model, 0.0, (share, share))
+    return Trained(seconds, loss, model)
 
 
 def their_loss(method: str, texts: list[str], model: Any, base: str, arguments: dict[str, Any]) -> tuple[Any, Any]:

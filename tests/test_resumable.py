@@ -100,7 +100,7 @@ def test_chunks_keep_what_was_done_before_a_kill(tmp_path, where):
 
     killed(where, tmp_path)
     assert not (tmp_path / "all.parquet").exists()
-    with pytest.raises(OutputError, match="give --overwrite"):
+    with pytest.raises(OutputError, match="give overwrite=True"):
         Chunks(tmp_path / "c", {"seed": 1}, False)
     chunks = Chunks(tmp_path / "c", {"seed": 0}, False)
     assert chunks.find("0") == {"n": 0}

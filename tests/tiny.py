@@ -119,6 +119,16 @@ ARCHITECTURES = {
     "eurobert": ("byte pairs", {}),
     "gpt2": ("byte pairs", {"n_embd": SIZE, "n_layer": 2, "n_head": 2, "n_positions": LONGEST}),
     "qwen3": ("byte pairs", {"num_key_value_heads": 1, "head_dim": 16}),
+    "bart": (
+        "byte pairs",
+        {
+            "d_model": SIZE,
+            "init_std": 0.1,
+            **{f"{half}_layers": 2 for half in ("encoder", "decoder")},
+            **{f"{half}_attention_heads": 2 for half in ("encoder", "decoder")},
+            **{f"{half}_ffn_dim": 2 * SIZE for half in ("encoder", "decoder")},
+        },
+    ),
     "t5": (
         "pieces",
         {
@@ -128,7 +138,7 @@ ARCHITECTURES = {
     ),
 }
 CAUSAL = ("gpt2", "qwen3")
-ENCODER_DECODER = ("t5",)
+ENCODER_DECODER = ("bart", "t5")
 STATIC = "static"
 """No architecture of transformers: a table of token vectors."""
 RECURRENT = ("gru", "bilstm")
@@ -175,6 +185,8 @@ def save_base(directory, name, seed=0, **changes):
         for parameter in model.parameters():  # biases of zero and norms of one would hide what forgets them
             if parameter.ndim == 1:
                 parameter += 0.1 * torch.randn_like(parameter)
+        if name == "bart":
+            model.final_logits_bias.normal_()
     model.save_pretrained(directory)
     tokenizer.save_pretrained(directory)
     return Path(directory)

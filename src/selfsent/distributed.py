@@ -1,4 +1,4 @@
-"""Communication of the processes that train together."""
+"""Communication between the processes of a run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 def join() -> None:
-    """Meet the other processes that `torchrun` started, where it did."""
+    """Join the process group of `torchrun`, if there is one."""
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         from accelerate import PartialState
 
@@ -24,7 +24,7 @@ def join() -> None:
 
 
 def wait() -> None:
-    """Block until every process is here."""
+    """Block until all processes arrive."""
     if world_size() > 1:
         dist.barrier()
 
@@ -39,7 +39,7 @@ def gathered(value: T) -> list[T]:
 
 
 def together(action: Callable[[], T]) -> T:
-    """The first process' result of an action that every process does: other machines may lack its files.
+    """The first process' result of an action that every process runs: other machines may lack its files.
 
     Raises:
         SelfsentError: that of the first process that has one, on every process.

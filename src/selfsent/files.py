@@ -20,7 +20,7 @@ from safetensors import SafetensorError
 from selfsent.errors import OutputError
 
 _STALE = 24 * 60 * 60
-"""Seconds after which no one works on a temporary file any more."""
+"""Seconds after which a temporary file counts as abandoned."""
 _HERE, _EXCHANGE = -100, 2
 """Linux' AT_FDCWD and RENAME_EXCHANGE, for renameat2."""
 _LEFTOVER = re.compile(r"\.(.+)\.selfsent-[0-9a-f]{8}(\.old)?")
@@ -28,7 +28,7 @@ _LEFTOVER = re.compile(r"\.(.+)\.selfsent-[0-9a-f]{8}(\.old)?")
 
 
 def cache_folder(given: str | Path | None = None) -> Path:
-    """The cache: the folder that is given, else `$SELFSENT_CACHE`, else `~/.cache/selfsent`."""
+    """The cache folder: `given`, else `$SELFSENT_CACHE`, else `~/.cache/selfsent`."""
     return Path(given or os.environ.get("SELFSENT_CACHE") or "~/.cache/selfsent").expanduser()
 
 
@@ -37,12 +37,12 @@ def _temporary_for(path: Path) -> Path:
 
 
 def is_half_written(path: Path) -> bool:
-    """Whether this is what `atomic_file` or `atomic_directory` left behind when it was killed."""
+    """Whether a path is a leftover of `atomic_file` or `atomic_directory` in a killed process."""
     return _LEFTOVER.fullmatch(path.name) is not None
 
 
 def sweep_half_written(folder: Path, name: str | None = None, age: float = 0) -> None:
-    """Remove what killed processes left in a folder; a directory that was about to be replaced is put back.
+    """Remove leftovers of killed processes in a folder; a directory that was being replaced is restored.
 
     Args:
         folder: it need not exist.
@@ -80,7 +80,7 @@ def new_folder(folder: Path) -> Path:
 
 @contextmanager
 def output_errors(path: Path) -> Iterator[None]:
-    """Errors of the system while `path` is written become an `OutputError`."""
+    """Turn system errors while writing `path` into an `OutputError`."""
     try:
         yield
     except (OSError, SafetensorError) as error:
@@ -88,7 +88,7 @@ def output_errors(path: Path) -> Iterator[None]:
 
 
 def check_file(path: Path) -> None:
-    """Reject the name of something that is no file: a directory, a device, a pipe.
+    """Reject a path that is no ordinary file: a directory, a device, a pipe.
 
     Raises:
         OutputError: it is one.
@@ -101,7 +101,7 @@ def check_file(path: Path) -> None:
 
 @contextmanager
 def atomic_file(path: Path) -> Iterator[Path]:
-    """A temporary name to write to; the file takes the place of `path`, safely on disk, if the block succeeds.
+    """A temporary name to write to; the file replaces `path`, synced to disk, if the block succeeds.
 
     Raises:
         OutputError: it cannot be written.
@@ -113,7 +113,7 @@ def atomic_file(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def atomic_directory(path: Path) -> Iterator[Path]:
-    """A temporary directory to fill; it takes the place of `path`, safely on disk, if the block succeeds.
+    """A temporary directory to fill; it replaces `path`, synced to disk, if the block succeeds.
 
     Raises:
         OutputError: it cannot be written.
@@ -133,7 +133,7 @@ def _atomic(path: Path, directory: bool) -> Iterator[Path]:
         try:
             yield temporary
             for each in (*temporary.rglob("*"), temporary):
-                # Some libraries, such as safetensors, hide what they write from others whom the umask lets read.
+                # Some libraries, such as safetensors, write with narrower permissions than the umask's.
                 if each.is_file() and stat.S_IMODE(each.stat().st_mode) != mode:
                     each.chmod(mode)
                 _sync(each)
@@ -162,7 +162,7 @@ def _replace(new: Path, path: Path) -> None:
                 raise
     if not _exchange(new, path):
         temporary = _temporary_for(path)
-        old = temporary.with_name(f"{temporary.name}.old")  # which `sweep_half_written` restores after a kill
+        old = temporary.with_name(f"{temporary.name}.old")  # `sweep_half_written` restores it after a crash
         path.rename(old)
         new.rename(path)
         new = old
@@ -179,7 +179,7 @@ def _exchange(one: Path, other: Path) -> bool:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file, complete or not at all; what is not UTF-8 is escaped."""
+    """Write a text file, complete or not at all; lone surrogates are escaped."""
     with atomic_file(path) as temporary:
         temporary.write_text(text, encoding="utf-8", errors="backslashreplace")
 

@@ -1,4 +1,4 @@
-"""Whether files are as they were written: disks and copies lose bytes silently."""
+"""Checksums of files: disks and copies lose bytes silently."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TOKENIZER = "tokenizer.json"
 """Weights and tokenizer mean nothing without each other: the checksum of one is stored in the other's metadata."""
 _CHUNK = 1 << 20
 _LONGEST_HEADER = 100_000_000
-"""Bytes, as safetensors has it."""
+"""Most bytes, as in safetensors."""
 _INTACT: set[tuple[str, int, int, int]] = set()
 """Files found intact by this process: path, size, time of change, checksum or the tokenizer's time."""
 
@@ -57,13 +57,13 @@ def damaged(folder: Path, sums: Mapping[str, int]) -> str | None:
 
 
 def signed(about: Mapping[str, Any]) -> dict[str, Any]:
-    """A JSON object with a checksum of itself, in place of an older one."""
+    """A JSON object with a checksum of itself; an older one is replaced."""
     rest = {name: value for name, value in about.items() if name != "checksum"}
     return {**rest, "checksum": _digest(rest)}
 
 
 def is_signed(about: Mapping[str, Any]) -> bool:
-    """Whether an object from `signed` is unchanged; older versions gave no checksum, and that passes."""
+    """Whether an object from `signed` is unchanged; one of an older version, without checksum, passes."""
     return "checksum" not in about or about["checksum"] == signed(about)["checksum"]
 
 
@@ -72,12 +72,12 @@ def _digest(about: Mapping[str, Any]) -> int:
 
 
 def warn_damaged(what: object) -> None:
-    """Warn that something in a cache was damaged, and is made again."""
+    """Warn that something in a cache is damaged and will be rebuilt."""
     warnings.warn(f"{what} is damaged, and is made again", Damaged, stacklevel=2)
 
 
 def seal(folder: Path) -> None:
-    """Put a checksum into each safetensors file of a folder, and one of the tokenizer beside it.
+    """Put a checksum of itself and of its tokenizer into each safetensors file of a folder.
 
     Programs that rewrite the file drop them.
     """

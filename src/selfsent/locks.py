@@ -21,7 +21,7 @@ def lock_range(path: Path, start: int, end: int, patient: bool) -> Iterator[bool
     Args:
         path: the lock file. Nothing else may open it: a process loses its locks of a file when it closes it once.
         start: the first byte.
-        end: behind the last one.
+        end: the byte after the last one.
         patient: wait while another process holds one of them.
 
     Raises:

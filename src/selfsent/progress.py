@@ -12,9 +12,9 @@ from typing import Any
 from selfsent.display import leads, visible
 
 _LITERAL: dict[str, Any] = {"markup": False, "emoji": False, "highlight": False}
-"""Text from a corpus, a model's name or an error is shown as it is, whatever it means to rich."""
+"""Texts of a corpus, names and errors are shown literally, without rich's markup."""
 _WIDE = 120
-"""Columns of a terminal on which all figures of a run stand beside its bar."""
+"""Columns of a terminal that fit all figures of a run next to its bar."""
 
 
 class Progress:
@@ -34,7 +34,7 @@ class Progress:
         """A step was taken: its number from 1, how many there are, and the latest figures of the log."""
 
     def count(self, what: str, done: int, total: int) -> None:
-        """So many sentences more were dealt with outside the steps.
+        """More sentences were processed outside the steps.
 
         Args:
             what: `making views`, `tokenising` or `encoding`.
@@ -43,7 +43,7 @@ class Progress:
         """
 
     def end(self) -> None:
-        """The run is over, or broken off."""
+        """The run has ended or failed."""
 
 
 class Shown(Progress):
@@ -72,13 +72,13 @@ class Shown(Progress):
                 self.notice(f"step {step} of {steps}  {_figures(figures)}")
             return
         narrow = errors().width < _WIDE
-        self._bar("training").tell(steps, completed=step, description=_figures(figures, narrow))
+        self._bar("training").update(steps, completed=step, description=_figures(figures, narrow))
 
     def count(self, what: str, done: int, total: int) -> None:
         """The bar of a count, which goes when all is done."""
         if not leads() or not _shows_bars():
             return
-        self._bar(what).tell(total, advance=done)
+        self._bar(what).update(total, advance=done)
         if self._bars[what].progress.finished:  # so that another run may count the same
             del self._bars[what]
 
@@ -96,12 +96,12 @@ class Shown(Progress):
 
 @contextmanager
 def shown(progress: Progress | None, quiet: bool, lines: bool = True) -> Iterator[Progress]:
-    """The receiver of a run's progress: `progress`, or nobody if `quiet`, else the user by `Shown`."""
-    heard = progress or (Progress() if quiet else Shown(lines))
+    """The receiver of a run's progress: `progress`, else one that shows it unless `quiet`; ended with the block."""
+    receiver = progress or (Progress() if quiet else Shown(lines))
     try:
-        yield heard
+        yield receiver
     finally:
-        heard.end()
+        receiver.end()
 
 
 class _Bar:
@@ -119,7 +119,7 @@ class _Bar:
         self.progress = Progress(*columns, console=errors(), transient=what != "training")
         self.task = self.progress.add_task("", start=False, total=None)
 
-    def tell(self, total: int, **changes: Any) -> None:
+    def update(self, total: int, **changes: Any) -> None:
         """Show progress."""
         if not self.progress.live.is_started:
             self.progress.start()
@@ -136,12 +136,12 @@ def errors() -> Any:
 
 
 def console(stderr: bool) -> Any:
-    """A rich console that falls silent when no one reads it any more, as in `selfsent train ... | head`."""
+    """A rich console that goes quiet when its pipe closes, as in `selfsent train ... | head`."""
     from rich.console import Console
 
     class Patient(Console):
         def on_broken_pipe(self) -> None:
-            """Not the end of the process, as it would be for rich: what runs goes on."""
+            """Go on, where rich would end the process."""
             self.quiet = True
             os.dup2(os.open(os.devnull, os.O_WRONLY), self.file.fileno())
 

@@ -1,4 +1,4 @@
-"""Work over rows that survives a kill: vectors in one table, or rows of any kind as a parquet file for each chunk."""
+"""Resumable work over rows: vectors in one table, or rows of any kind as a parquet file for each chunk."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from selfsent.integrity import warn_damaged
 from selfsent.locks import lock_range
 
 _CHECKED = 1 << 15
-"""Rows whose checksums are computed together."""
+"""Rows checked at a time."""
 
 
 class RowTable:
-    """Vectors of rows on disk, each with a checksum and a flag that says whether it is done.
+    """Vectors of rows on disk, each with a checksum and a `done` flag.
 
-    Unlike other files these grow in place, sparse until they are filled. Several processes may fill one table. Rows
-    whose vectors are not as they were written count as not done.
+    Unlike other files these are written in place, and sparse until they are filled. Several processes may fill one
+    table. Damaged rows count as not done.
 
     Args:
         directory: made if it is missing.
         rows: number of rows.
         size: numbers of a vector.
         dtype: of these, 16 or 32 bits.
-        name: what a warning of damage calls the table.
+        name: of the table in warnings.
 
     Raises:
         OutputError: the directory cannot be written.
@@ -95,7 +95,7 @@ class RowTable:
             return
         gaps = np.flatnonzero(np.diff(rows) > 1) + 1
         start, width = self._open(name).offset, values[0].nbytes
-        # Not through the memory map: there, a full disk ends the process without a word.
+        # Not through the memory map: writing one to a full disk kills the process without an error.
         with output_errors(self.path(name)), self.path(name).open("r+b") as file:
             for run, part in zip(np.split(rows, gaps), np.split(values, gaps), strict=True):
                 file.seek(start + width * int(run[0]))
@@ -128,7 +128,9 @@ class Chunks:
         self.directory, self.plan, self._files = directory, plan, list[Path]()
         kept = [path for path in directory.glob("*") if path.name != self.LOCK and not is_half_written(path)]
         if kept and not overwrite and read_json(directory / self._PLAN) != plan:
-            raise OutputError(f"{directory} keeps what other augmenters, another seed or corpus made: give --overwrite")
+            raise OutputError(
+                f"{directory} has chunks of other augmenters, another seed or corpus: give overwrite=True"
+            )
         for path in kept if overwrite else ():
             path.unlink(missing_ok=True)
         write_json(directory / self._PLAN, plan)
@@ -137,7 +139,7 @@ class Chunks:
         return len(self._files)
 
     def find(self, name: str) -> Any:
-        """Take the chunk of this name, if it is on disk: its notes. None if it is missing or damaged."""
+        """Take the chunk of this name and return its notes; None if it is missing or damaged."""
         import pyarrow.parquet as pq
 
         file = self.directory / f"{name}.parquet"

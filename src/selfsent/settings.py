@@ -18,9 +18,9 @@ Schedule = Literal["constant", "linear", "cosine", "step"]
 Optimizer = Literal["adamw", "rmsprop", "sgd"]
 Precision = Literal["auto", "bfloat16", "float32"]
 DURATIONS = ("steps", "epochs", "budget")
-"""The settings that say how long to train; one of them does."""
+"""The settings that set the length of training; one at a time."""
 WITHOUT_STEPS = ("max_length", "precision", "seed")
-"""The settings that mean something to a method that takes no steps."""
+"""The settings that apply to methods without steps."""
 _MOST = 1 << 53
 """Largest integer that is exact in a float."""
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -42,7 +42,7 @@ def setting(default: Any, description: str, **limits: Any) -> Any:
 
 @dataclass(frozen=True)
 class Settings:
-    """How a run goes. Exactly one of `steps`, `epochs` and `budget` decides how long it takes.
+    """Settings of training. One of `steps`, `epochs` and `budget` sets its length.
 
     Raises:
         SettingsError: a value is out of range.
@@ -74,12 +74,12 @@ class Settings:
         check_limits(self)
         given = [name for name in DURATIONS if getattr(self, name) is not None]
         if len(given) > 1:
-            raise SettingsError(f"{given[0]} and {given[1]} both say how long to train: give one of them")
+            raise SettingsError(f"`{given[0]}` and `{given[1]}` both say how long to train: give one of them")
         if self.accumulate > self.batch_size:
-            raise SettingsError(f"accumulate ({self.accumulate}) cannot exceed batch_size ({self.batch_size})")
+            raise SettingsError(f"accumulate={self.accumulate} cannot exceed batch_size={self.batch_size}")
 
     def summary(self) -> str:
-        """The most telling settings, in one line."""
+        """The main settings in one line."""
         names = ("batch_size", "learning_rate", "steps", "epochs", "budget", "max_length", "seed")
         values = ((name.replace("_", " "), getattr(self, name)) for name in names)
         units = {"budget": " s"}
@@ -94,7 +94,7 @@ class Settings:
 
 @dataclass
 class CorpusOptions:
-    """How `read_corpus` reads sentences; its other options go with pairs, or with Python alone."""
+    """Options of `read_corpus` for sentences; the others are for pairs, or for Python alone."""
 
     title: ClassVar[str] = "corpus"
     text_column: tuple[str, ...] = setting(
@@ -110,7 +110,7 @@ class CorpusOptions:
 
 @dataclass
 class PairOptions:
-    """How `read_corpus` reads pairs, triples and labels."""
+    """Options of `read_corpus` for pairs, triples and labels."""
 
     title: ClassVar[str] = "corpus of pairs or triples"
     text_columns: tuple[str, ...] = setting((), "two or three columns with texts, for pairs or triples")

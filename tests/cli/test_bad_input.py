@@ -25,7 +25,7 @@ def nothing_written(tmp_path):
         (("--method", "tsdae", "--settings", "papers"), "tsdae has no settings 'papers'; it has published"),
         (("--budget", "soon"), "'soon' is not a duration: write 90s, 5m or 1h30m"),
         (("--steps", "0"), "--steps is 0; it must be at least 1"),
-        (("--steps", "5", "--epochs", "1"), "steps and epochs both say how long to train"),
+        (("--steps", "5", "--epochs", "1"), "--steps and --epochs both say how long to train"),
         (("--learning-rate", "nan"), "--learning-rate is nan; it must be a finite number"),
         (("--dropout", "1"), "--dropout is 1.0; it must be at least 0 and below 1"),
         (("--schedule", "wild"), "argument --schedule: invalid choice: 'wild'"),
@@ -38,7 +38,7 @@ def nothing_written(tmp_path):
             ("--method", "simcse", "--accumulate", "2"),
             "simcse compares the sentences of a batch, so --accumulate would",
         ),
-        (("--batch-size", "4", "--accumulate", "5"), "accumulate (5) cannot exceed --batch-size (4)"),
+        (("--batch-size", "4", "--accumulate", "5"), "--accumulate 5 cannot exceed --batch-size 4"),
     ],
 )
 def test_one_line_before_anything_is_read(arguments, said, selfsent, tmp_path):
@@ -83,8 +83,8 @@ def test_outputs_that_cannot_be_used(train, tmp_path):
     (tmp_path / "file").touch()
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "letter.txt").touch()
-    assert "is, or lies in, a file" in train(output=tmp_path / "file").complaint
-    assert "is, or lies in, a file" in train(output=tmp_path / "file" / "run").complaint
+    assert "is a file, or inside one" in train(output=tmp_path / "file").complaint
+    assert "is a file, or inside one" in train(output=tmp_path / "file" / "run").complaint
     for flag in ([], ["--overwrite"], ["--resume"]):
         assert "exists and is not a run of selfsent" in train(*flag, output=tmp_path / "full").complaint
     assert [path.name for path in (tmp_path / "full").iterdir()] == ["letter.txt"]

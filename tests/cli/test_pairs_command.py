@@ -106,7 +106,7 @@ def test_export(selfsent, model, tmp_path, monkeypatch):
     assert "32 numbers a sentence, smallest cosine to torch's vectors 0.950000" in done.err
     (tmp_path / "old").mkdir()
     (tmp_path / "old" / "export.json").write_text("{}")
-    assert "is there already" in selfsent("export", model, "--output", tmp_path / "old").complaint
+    assert "exists already" in selfsent("export", model, "--output", tmp_path / "old").complaint
     assert selfsent("export", model, "--output", tmp_path / "old", "--overwrite").status == 0
     for other in (model, model.parent):
         complaint = selfsent("export", model, "--output", other, "--overwrite").complaint

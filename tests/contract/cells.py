@@ -74,7 +74,7 @@ class Cell:
             return f"it is a {kind}"
         if self.method == "mlm" and self.architecture in tiny.CAUSAL:
             return "its encoder has no masked language model"
-        if self.method in ("mlm", "tsdae") and self.architecture in tiny.ENCODER_DECODER:
+        if self.method == "mlm" and self.architecture in tiny.ENCODER_DECODER:
             return "its decoder predicts words, not its encoder"
         return ""
 

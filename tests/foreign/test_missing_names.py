@@ -59,7 +59,7 @@ def test_an_architecture_that_does_not_run_packed_any_more(lines, base_of, monke
     model = load_encoder(base_of("bert"), "mean")
     assert not model.states.runs_packed
     assert "has no packed bert: it runs padded" in lines.text
-    with pytest.raises(BaseEncoderError, match=r"a bert has no tied decoder, as it had: .*--decoder-layers 2"):
+    with pytest.raises(BaseEncoderError, match=r"a bert has no tied decoder, as it had: .*decoder_layers=2"):
         get_method("tsdae").learner(model, get_method("tsdae").options())
     learner = get_method("tsdae").learner(model, get_method("tsdae").options(decoder_layers=2))
     assert learner.paths == {"attention": "padded", "decoder": "SmallDecoder"}

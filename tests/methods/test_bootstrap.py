@@ -115,7 +115,7 @@ def test_dropout_in_the_target_is_an_option(wanted, made):
 def test_views_may_be_two_columns_and_identical_ones_are_refused(learner_of):
     assert [view.column for view in get_method("bootstrap").options(columns=True).views()] == [0, 1]
     assert learner_of("bootstrap", columns=True, width=2)
-    with pytest.raises(SettingsError, match=r"would be identical.*--dropout 0.1"):
+    with pytest.raises(SettingsError, match=r"would be identical.*dropout=0.1"):
         learner_of("bootstrap", width=2)
 
 

@@ -80,7 +80,7 @@ def test_each_process_has_whole_groups(learner_of, monkeypatch):
     monkeypatch.setattr("selfsent.methods.ct.world_size", lambda: 4)
     learner = learner_of("ct")
     packed = pack(learner.model, ["ba", "de", "fi", "go"])
-    with pytest.raises(SettingsError, match="--batch-size must be a multiple of 32 with 4 processes"):
+    with pytest.raises(SettingsError, match="batch_size must be a multiple of 32 with 4 processes"):
         learner([packed, packed])
 
 

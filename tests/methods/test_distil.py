@@ -58,7 +58,7 @@ def test_a_teacher_of_another_size_needs_a_dense_layer_or_an_objective_that_does
     learner_of, base_of, tmp_path
 ):
     wide = str(base_of("bert", hidden_size=48))
-    with pytest.raises(SettingsError, match="have 48 numbers, those of the base 32: give --project"):
+    with pytest.raises(SettingsError, match="have 48 numbers, those of the base 32: give project=True"):
         learner_of("distil", teacher=wide, objective="mse")
     learner = learner_of("distil", teacher=wide, project=True, objective="mse")
     learner.save(tmp_path / "model")

@@ -52,22 +52,22 @@ def test_an_instance_of_options_leads_to_its_method():
 @pytest.mark.parametrize(
     ("method", "given", "complaint"),
     [
-        ("simcse", {"positives": "neighbours", "columns": True}, "--columns and --positives both say"),
-        ("simcse", {"within": 2}, "--positives itself needs --within 1: give that, or other positives"),
-        ("neighbours", {"positives": "surroundings", "overlap": True}, "surroundings needs --no-overlap: give"),
-        ("neighbours", {"kept": 0.5}, "neighbours needs --kept 0.1"),
+        ("simcse", {"positives": "neighbours", "columns": True}, "`columns` and `positives` both say"),
+        ("simcse", {"within": 2}, "positives=itself needs within=1: give that, or other positives"),
+        ("neighbours", {"positives": "surroundings", "overlap": True}, "surroundings needs overlap=False: give"),
+        ("neighbours", {"kept": 0.5}, "neighbours needs kept=0.1"),
         # Of these, only the first was given: the others are the method's own.
-        ("cropping", {"positives": "surroundings"}, "surroundings needs --span 1 --no-overlap: give"),
-        ("simcse", {"span": 2, "kept": 0.5}, "needs --span 1 --kept 0.1"),
-        ("mnrl", {"positives": "neighbours", "hard_negatives": True}, "--hard-negatives is for three text columns"),
-        ("neighbours", {"hard_negatives": True}, "--positives neighbours for one: leave it out, or"),
+        ("cropping", {"positives": "surroundings"}, "surroundings needs span=1 overlap=False: give"),
+        ("simcse", {"span": 2, "kept": 0.5}, "needs span=1 kept=0.1"),
+        ("mnrl", {"positives": "neighbours", "hard_negatives": True}, "`hard_negatives` is for three text columns"),
+        ("neighbours", {"hard_negatives": True}, "positives=neighbours for one: leave it out, or"),
         ("simcse", {"pick_words": 3, "crop_words": 0.5}, "give one"),
         ("simcse", {"temperature": 0.0}, "temperature is 0"),
         ("tsdae", {"drop_heads": True, "decoder_dropout": False}, "contradict"),
         ("flow", {"layers": "last two"}, "layers is 'last two'"),
         ("cross-encoder", {"loss": "softmax", "scale": 5.0}, "leave"),
         ("cross-encoder", {"loss": "bce", "classes": 3}, "leave"),
-        ("distil", {}, "give --teacher"),
+        ("distil", {}, "give teacher="),
     ],
 )
 def test_what_does_not_go_together_is_refused(method, given, complaint):

@@ -79,7 +79,7 @@ def test_few_sentences_leave_few_directions(fitted, caplog):
     assert learner.model.embedding_size == 9
     assert "vary in 9 of 32 directions" in caplog.text
     np.testing.assert_allclose(covariance(encode(learner.model, SENTENCES[:10])), np.eye(9), atol=5e-3)
-    with pytest.raises(SettingsError, match="10 sentences vary in 9 of 32 directions, not in 10: lower --dimensions"):
+    with pytest.raises(SettingsError, match="10 sentences vary in 9 of 32 directions, not in 10: lower `dimensions`"):
         fitted("whitening", sentences=SENTENCES[:10], dimensions=10)
     assert fitted("whitening", sentences=SENTENCES[:10], ridge=0.1)[0].model.embedding_size == tiny.SIZE
 
@@ -101,7 +101,7 @@ def test_moments_are_exact_where_sums_of_squares_cancel():
 
 def test_vectors_that_are_all_the_same_are_refused(fitted):
     for method in ("whitening", "zscore"):
-        with pytest.raises(SettingsError, match="--"):
+        with pytest.raises(SettingsError, match=r"`(dimensions|base)`"):
             fitted(method, sentences=[SENTENCES[0]] * 3)
 
 
@@ -209,7 +209,7 @@ def test_layers_are_what_they_are_called(name, layers, places, base_of, encoder_
     again = load_encoder(tmp_path / "model")
     np.testing.assert_allclose(encode(again, FEW[:6]), found, atol=1e-6)
     if layers != "last":
-        with pytest.raises(BaseEncoderError, match="--layers"):
+        with pytest.raises(BaseEncoderError, match="layers="):
             again.average_layers(layers)
 
 

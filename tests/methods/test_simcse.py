@@ -40,6 +40,6 @@ def test_the_mlp_is_trained_but_not_saved(learner_of, tmp_path):
 
 @pytest.mark.parametrize("name", ["bert", "t5"])
 def test_identical_views_are_refused(name, learner_of):
-    with pytest.raises(SettingsError, match=r"would be identical.*--dropout 0.1"):
+    with pytest.raises(SettingsError, match=r"would be identical.*dropout=0.1"):
         learner_of("simcse", name, dropout=0.0)
     assert learner_of("simcse", name, dropout=0.0, delete_words=0.3)

@@ -92,11 +92,12 @@ def test_settings_that_are_not_known_are_refused_where_they_change_anything(base
     np.testing.assert_allclose(as_encoder(str(model))(TEXTS), peer_of(model).encode(TEXTS), atol=2e-5)
 
 
-def test_an_encoder_decoder_whose_decoder_would_be_read_is_refused(tmp_path):
-    sizes = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1}
-    base = architecture(tmp_path, "bart", "byte pairs", **sizes)
+def test_of_a_saved_encoder_that_reads_the_decoder_the_encoder_is_not_taken(base_of, tmp_path):
+    model = saved(base_of("bart"), tmp_path / "bart")
     with pytest.raises(BaseEncoderError, match="vectors of its decoder's states"):
-        load_encoder(base)
+        load_encoder(model)
+    load_encoder(base_of("bart")).save(tmp_path / "ours")
+    assert_the_same(tmp_path / "ours", tmp_path / "again")
 
 
 def test_rotary_positions_are_no_limit_where_the_model_names_a_longer_one(tmp_path):

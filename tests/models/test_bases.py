@@ -19,9 +19,9 @@ from selfsent.training.plan import make_plan
     ("record", "complaint"),
     [
         ({"stopped": "the loss is not finite at step 6"}, "the loss is not finite at step 6; leave it out"),
-        ({"status": "running"}, "go on with it by --resume"),
+        ({"status": "running"}, "resume it first"),
         ({"status": "finished"}, "it ended without one"),
-        ([], "go on with it by --resume"),
+        ([], "resume it first"),
     ],
 )
 def test_a_run_without_a_model_says_why(name, record, complaint, tmp_path):
@@ -113,7 +113,7 @@ def test_a_module_that_lies_elsewhere_is_refused(model, path):
     modules = json.loads((model / "modules.json").read_text())
     modules[1]["path"] = path
     (model / "modules.json").write_text(json.dumps(modules))
-    with pytest.raises(BaseEncoderError, match=r"modules\.json names .* which lies elsewhere: a model is one"):
+    with pytest.raises(BaseEncoderError, match=r"modules\.json names .* which is elsewhere: a model is one"):
         resolve(model)
 
 
@@ -141,7 +141,7 @@ def test_json_that_is_nested_too_deep_is_one_line(base_of, tmp_path, name):
 
 
 def test_a_translator_s_code_is_neither_run_nor_asked_about(base_of, tmp_path, monkeypatch):
-    from selfsent.augment.marian import marian
+    from selfsent.augment.translate import marian
 
     folder = shutil.copytree(base_of("bert"), tmp_path / "evil")
     about = json.loads((folder / "config.json").read_text())
@@ -149,8 +149,8 @@ def test_a_translator_s_code_is_neither_run_nor_asked_about(base_of, tmp_path, m
     (folder / "config.json").write_text(json.dumps({**about, **code}))
     (folder / "evil.py").write_text("raise SystemExit('run')")
     monkeypatch.setattr("builtins.input", lambda *_: pytest.fail("a question that waits for an answer"))
-    with pytest.raises(BaseEncoderError, match="cannot be loaded as a translator"), marian(str(folder), 1):
-        pass
+    with pytest.raises(BaseEncoderError, match="cannot be loaded as a translator"):
+        marian(str(folder), 1)
 
 
 def test_damaged_weights_are_named_before_they_are_loaded(base_of, tmp_path):

@@ -4,7 +4,7 @@ import pytest
 
 import tiny
 from selfsent.models.loading import load_encoder
-from selfsent.models.reading import PIECES, complaint_of_text, pieces_of_a_word, unknown_share
+from selfsent.models.reading import PIECES, pieces_of_a_word, reading_notice, unknown_share
 
 ENGLISH = """The printer on the second floor has stopped answering since this morning, and nobody can print letters.
 Please send somebody who knows the machine, because our customers are waiting for their invoices and contracts.
@@ -28,13 +28,13 @@ def sentences():
 
 def test_text_that_the_tokenizer_does_not_know_is_told(encoder, sentences):
     assert unknown_share(encoder, sentences) == 0
-    assert complaint_of_text(encoder, sentences) is None
+    assert reading_notice(encoder, sentences) is None
     strange = ["принтер не отвечает", "日本語"]
     assert unknown_share(encoder, strange) == 1
     share = unknown_share(encoder, [*sentences, *strange])
     assert 0 < share < 0.1
-    assert complaint_of_text(encoder, [*sentences, *strange]) is None
-    said = complaint_of_text(encoder, [*sentences[:2], *strange])
+    assert reading_notice(encoder, [*sentences, *strange]) is None
+    said = reading_notice(encoder, [*sentences[:2], *strange])
     assert "of the tokens are unknown to this encoder: it can hardly read this text, choose another one" in said
     assert unknown_share(encoder, [""]) == 0
 
@@ -43,14 +43,14 @@ def test_text_that_the_tokenizer_does_not_know_is_told(encoder, sentences):
 def test_text_of_another_language_is_told(base):
     encoder = load_encoder(base)
     assert pieces_of_a_word(encoder, ENGLISH.splitlines()) < 1.3
-    assert complaint_of_text(encoder, ENGLISH.splitlines()) is None
+    assert reading_notice(encoder, ENGLISH.splitlines()) is None
     assert pieces_of_a_word(encoder, GERMAN.splitlines()) > PIECES
-    said = complaint_of_text(encoder, GERMAN.splitlines())
+    said = reading_notice(encoder, GERMAN.splitlines())
     assert said.startswith("this encoder was probably made for another language: it splits the words")
-    assert complaint_of_text(encoder, GERMAN.splitlines()[:1]) is None  # too few words to tell
+    assert reading_notice(encoder, GERMAN.splitlines()[:1]) is None  # too few words to tell
     assert pieces_of_a_word(encoder, [GERMAN.upper(), "日本語の文です" * 20]) == 0
 
 
 def test_a_small_vocabulary_splits_the_words_of_any_language(encoder):
     assert pieces_of_a_word(encoder, GERMAN.lower().splitlines()) > PIECES
-    assert complaint_of_text(encoder, tiny.make_sentences(70)) is None
+    assert reading_notice(encoder, tiny.make_sentences(70)) is None

@@ -122,9 +122,9 @@ def test_saved_truncation_and_half_precision(table, tmp_path):
     [
         ({"method": "tsdae"}, "tsdae needs a transformer, and"),
         ({"method": "simcse"}, "the two views of a sentence would be identical"),
-        ({"method": "simcse", "delete_words": 0.3, "pooling": "cls"}, "leave out --pooling cls"),
-        ({"method": "simcse", "delete_words": 0.3, "dropout": 0.1}, "without dropout: leave out --dropout"),
-        ({"method": "simcse", "delete_words": 0.3, "head": "cnn-pool"}, "looks at single tokens needs a transformer"),
+        ({"method": "simcse", "delete_words": 0.3, "pooling": "cls"}, "leave out pooling=cls"),
+        ({"method": "simcse", "delete_words": 0.3, "dropout": 0.1}, "without dropout: leave out `dropout`"),
+        ({"method": "simcse", "delete_words": 0.3, "head": "cnn-pool"}, "heads need a transformer"),
         ({"method": "whitening", "layers": "first+last"}, "which has one layer"),
     ],
 )
@@ -161,7 +161,7 @@ def test_a_table_is_made_with_a_vocabulary_of_the_text_or_of_an_encoder(table, t
     for given in ({"corpus": TEXTS, "tokenizer": table}, {"corpus": None}):
         with pytest.raises(SettingsError, match="give either a corpus"):
             selfsent.make_table(output=tmp_path / "none", **given)
-    with pytest.raises(SettingsError, match="leave out --cased"):
+    with pytest.raises(SettingsError, match="leave out `cased`"):
         selfsent.make_table(None, tmp_path / "none", tokenizer=table, cased=True)
     assert not (tmp_path / "none").exists()
 

@@ -138,11 +138,11 @@ def test_counts_and_information_equal_the_loops(monkeypatch):
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"vocabulary_size": 40}, "--vocabulary-size is 40"),
-        ({"heads": 3}, "--heads 3"),
-        ({"heads": 1}, "give --heads 2 or more"),
+        ({"vocabulary_size": 40}, "vocabulary_size is 40"),
+        ({"heads": 3}, "with heads=3"),
+        ({"heads": 1}, "give heads=2 or more"),
         ({"no_such": 1}, "no option 'no_such'"),
-        ({"tokenizer": "bundled-raw"}, "leave out --vocabulary-size"),
+        ({"tokenizer": "bundled-raw"}, "leave out `vocabulary_size`"),
     ],
 )
 def test_what_cannot_be_is_refused_and_leaves_nothing(text, tmp_path, changes, said):

@@ -112,7 +112,7 @@ def test_a_vocabulary_is_no_larger_than_asked_and_the_same_again(corpus):
     assert len(made[0]) == 300
     assert all(vocabulary == made[0] for vocabulary in made)
     # An alphabet fits a unigram vocabulary where word pieces need twice the room.
-    with pytest.raises(SettingsError, match="--vocabulary-size is 190; the text has 1"):
+    with pytest.raises(SettingsError, match="vocabulary_size is 190; the text has 1"):
         learned(corpus, 190, True)
     assert len(learned(corpus, 190, True, "unigram")) <= 190
 

@@ -258,4 +258,4 @@ def test_a_resumed_run_goes_on_in_the_precision_it_began_in(make_loop, monkeypat
         settings, heard = loop.settings.but(precision=precision), tiny.heard(notice=said.append)
         again = Loop(loop.learner, loop.batches, settings, loop.directory, RunConfig(), heard)
         assert again.precision == expected
-    assert said == ["the run began in bfloat16 and goes on so, which this processor is slow at"]
+    assert said == ["the run keeps the bfloat16 that it started with, which is slow on this processor"]

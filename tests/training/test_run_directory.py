@@ -96,8 +96,8 @@ def test_an_empty_directory_may_be_used(tmp_path):
         *(("run.json", content, "", "is not a run of selfsent") for content in ("{}", "[]", '{"epochs": 3}')),
         ("letter.txt", "dear", "", "is not a run of selfsent"),
         ("run.json", "{", "", r"run\.json cannot be read"),
-        ("file", "", "file", "is, or lies in, a file"),
-        ("file", "", "file/run", "is, or lies in, a file"),
+        ("file", "", "file", "is a file, or inside one"),
+        ("file", "", "file/run", "is a file, or inside one"),
     ],
 )
 def test_directories_of_others_and_files_are_refused(tmp_path, file, content, run, said):

@@ -290,7 +290,7 @@ class Encoding(Command):
         from selfsent.cli.console import notice
         from selfsent.models.loading import load_encoder
         from selfsent.models.precision import inference_device, quicken
-        from selfsent.models.reading import LOOKED_AT, complaint_of_text
+        from selfsent.models.reading import LOOKED_AT, reading_notice
 
         if corpus and (odd := _rows_read(corpus)):
             notice(odd)
@@ -301,7 +301,7 @@ class Encoding(Command):
 
             seen.append(fingerprint(model))
         model = model.to(inference_device())
-        if corpus and (line := complaint_of_text(model, corpus.texts(np.arange(min(len(corpus), LOOKED_AT))))):
+        if corpus and (line := reading_notice(model, corpus.texts(np.arange(min(len(corpus), LOOKED_AT))))):
             notice(line)
         return quicken(model, **bits)
 

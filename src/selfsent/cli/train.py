@@ -118,8 +118,9 @@ class Train(TrainingText, Resumable):
         from selfsent import recipes
         from selfsent.recipes.run import read_by
 
-        for flag in console.FLAGS.keys() - {"output", "seeds", "data", "resume", "overwrite"}:
-            del console.FLAGS[flag]  # errors name the other settings as the file does
+        for python, flag in list(console.FLAGS.items()):
+            if flag not in _OF_RECIPES:  # other names in errors are those of the file
+                del console.FLAGS[python]
         file = _RECIPES / f"{name}.yaml" if _ships(name) else Path(name)
         read = partial(recipes.read_recipe, file, self.variant, self.base)
         seed = self.changes.get("seed")

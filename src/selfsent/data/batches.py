@@ -26,7 +26,7 @@ from selfsent.settings import Precision, Settings
 _CHUNK, _TOKENS = 4096, 8192
 """Sentences read, and tokens packed, at a time where every sentence is read once."""
 _PASSAGES = 1 << 32
-"""What keys of passages are made of, beside seed and epoch."""
+"""Third part of the key of passages, after seed and epoch."""
 
 
 TeacherVectors = Callable[[int, str, Precision], Sequence[np.ndarray]]
@@ -35,7 +35,7 @@ TeacherVectors = Callable[[int, str, Precision], Sequence[np.ndarray]]
 
 @dataclass(eq=False)
 class Batches:
-    """The batches of a run, by step. Nothing is drawn from a running state, so any step can be asked for, in any order.
+    """The batches of a run, by step. Nothing is drawn from a running state, so steps are available in any order.
 
     Sentences are drawn at random, without replacement within an epoch; the last, incomplete batch of an epoch is
     left out. Batches of similar length would save nothing, because packed batches hold no padding, and would weigh
@@ -74,9 +74,9 @@ class Batches:
 
     def rows_at(self, step: int) -> np.ndarray:
         """(batch,) corpus rows of the batch of a step, over all processes."""
-        epoch, place = divmod(step, self.steps_per_epoch)
+        epoch, index = divmod(step, self.steps_per_epoch)
         size = self.settings.batch_size
-        return np.asarray(self.rows[self._order(epoch)[place * size : (place + 1) * size]])
+        return np.asarray(self.rows[self._order(epoch)[index * size : (index + 1) * size]])
 
     def views_of(self, rows: np.ndarray, epoch: int, device: str = "cpu") -> list[Packed]:
         """Every view of the sentences at `rows`, damaged as in the given epoch."""
@@ -94,14 +94,14 @@ class Batches:
         return packed
 
     def _passages_key(self, epoch: int) -> int:
-        """The same key for all views, so that each knows what the others read."""
+        """One key for all views, so that their passages are drawn together."""
         return make_key(self.settings.seed, epoch, _PASSAGES)
 
     def lengths(self) -> Iterator[np.ndarray]:
-        """(chosen,) tokens of what is read of each sentence before it is cut, special ones included, some at a time.
+        """(chosen,) lengths in tokens before truncation, special tokens included, in chunks of sentences.
 
-        If views read passages of several sentences: of the longest of them, as drawn in the first epoch. Else of the
-        first text column.
+        The longest passage of the first epoch where views read passages of several sentences, else the first text
+        column.
         """
         passages = [(view.passage, view.column) for view in self.views if view.passage and view.passage.length_option]
         special = len(self.template.prefix) + len(self.template.suffix)
@@ -144,7 +144,7 @@ class Batches:
     def _parts(self, first: int, every: int, most: int | None = None) -> Iterator[np.ndarray]:
         """All rows, some thousand tokens at a time, in random order: chunk `first` and every `every`th from there."""
         columns, order = sorted({view.column for view in self.views}), self._order(0)[:most]
-        report = (lambda count: None) if self._vectors else self.on_read  # sentences may be counted already
+        report = (lambda count: None) if self._vectors else self.on_read  # else counted twice
         for begin in range(_CHUNK * first, len(order), _CHUNK * every):
             chunk = self.rows[order[begin : begin + _CHUNK]]
             ends = np.cumsum(np.max([self.tables[column][chunk].lengths for column in columns], axis=0))
@@ -152,12 +152,12 @@ class Batches:
             yield from (rows for rows in np.split(chunk, cuts) if len(rows))
             report(min(_CHUNK * every, len(order) - begin + _CHUNK * first))
         if len(order) < len(self.rows):
-            report(len(self.rows) - len(order))  # these are not wanted
+            report(len(self.rows) - len(order))
 
     def precompute(
         self, features: Callable[[Packed], Tensor], folder: Path, device: str = "cpu", precision: Precision = "float32"
     ) -> None:
-        """If views are precomputed, have every sentence encoded once, on every process, or take cached vectors.
+        """Encode every sentence once on every process, or take cached vectors, for views that are precomputed.
 
         Args:
             features: makes (sentences, d) vectors of a batch, if none are cached.
@@ -175,7 +175,7 @@ class Batches:
                 if column not in self._vectors:
                     shape = int(self.rows.max()) + 1, vectors.shape[1]
                     with output_errors(folder), tempfile.TemporaryFile(dir=folder) as file:
-                        # Taken now: a disk that is full later would end the process without a word.
+                        # Allocated now: writing a map to a full disk kills the process without an error.
                         if hasattr(os, "posix_fallocate"):
                             os.posix_fallocate(file.fileno(), 0, 4 * shape[0] * shape[1])
                         self._vectors[column] = [np.memmap(file, np.float32, "w+", shape=shape)]

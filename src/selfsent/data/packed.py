@@ -1,9 +1,9 @@
 """Packed batches: the tokens of many sentences in one flat row.
 
 A batch of sentences of different lengths is usually padded to a (batch, length) block, and on real text most of that
-block is padding. Here the tokens lie one behind the other instead, sorted by sentence length, so linear layers,
-norms and embeddings see real tokens only. Attention, which must not cross a sentence's border, knows the borders
-on a GPU; elsewhere it runs on groups of sentences of similar length, or of a few of any.
+block is padding. Here the tokens are concatenated instead, sorted by sentence length, so linear layers, norms and
+embeddings see real tokens only. Attention must not cross the borders of sentences: on a GPU the kernel gets them;
+elsewhere it runs on groups of sentences of similar length, or of a few of any.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from selfsent.data.ragged import ranges
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 IGNORED = -1
-"""The target of a position that is not to be predicted."""
+"""Target of a position without prediction."""
 _WASTE = 4096
-"""Scores of padding, of one head, that attention may compute for one group less: so long takes a group by itself."""
+"""Padding scores per head that attention may compute to save a group; a further group costs about as much."""
 
 # torch keeps the code of the last 1,024 shapes of products in bfloat16, of each thread: up to 1 MB each, which is more
 # than a small encoder takes to train. Since rows are padded to few lengths, a quarter of them serves a run.
@@ -33,7 +33,7 @@ for _name in ("LRU_CACHE_CAPACITY", "ONEDNN_PRIMITIVE_CACHE_CAPACITY"):
 
 
 class Slots(NamedTuple):
-    """Where rows lie in a padded block: the row of each slot, the slot of each row, and the slots that hold none."""
+    """Layout of rows in a padded block: the row of each slot, the slot of each row, and the empty slots."""
 
     pad: Tensor
     unpad: Tensor
@@ -42,10 +42,10 @@ class Slots(NamedTuple):
 
 @dataclass(frozen=True)
 class Group:
-    """Sentences of similar length, which lie one behind the other in the packed row.
+    """Consecutive sentences of similar length in the packed row.
 
-    `slots` says where their tokens lie in a (sentences, length) block, `mask` which of it is no padding; both are None
-    when all sentences have the same length, so that the block is a plain view.
+    `slots` is the layout of their tokens in a (sentences, length) block, `mask` is true where it has tokens. Both are
+    None when all sentences have the same length and the block is a plain view.
     """
 
     start: int
@@ -62,9 +62,9 @@ class Group:
             every, head = torch.arange(self.tokens), torch.arange(heads)
             slots = self.slots or Slots(every, every, every[:0])
 
-            def spread(places: Tensor) -> Tensor:
-                sentence, place = places // self.length, places % self.length
-                return (sentence[:, None] * heads + head).mul_(self.length).add_(place[:, None]).flatten()
+            def spread(positions: Tensor) -> Tensor:
+                sentence, position = positions // self.length, positions % self.length
+                return (sentence[:, None] * heads + head).mul_(self.length).add_(position[:, None]).flatten()
 
             rows = slots.pad.view(-1, 1, self.length) * heads + head[:, None]
             self._of_heads[heads] = Slots(rows.flatten(), spread(slots.unpad), spread(slots.empty))
@@ -84,9 +84,9 @@ class Packed:
     given_lengths: np.ndarray
     """(sentences,) tokens of each sentence, in the same order; none is zero."""
     given_targets: np.ndarray | None = None
-    """(tokens,) what to predict at each position, `IGNORED` where nothing; or None."""
+    """(tokens,) token to predict at each position, or `IGNORED`; or None."""
     device: torch.device | str = "cpu"
-    """Where the tensors are wanted."""
+    """Device of the tensors."""
     vectors: Tensor | None = None
     """(sentences, d) vectors of a frozen encoder, if they are known already."""
     given_types: np.ndarray | None = None
@@ -111,7 +111,7 @@ class Packed:
         """The same batch for another device."""
         return replace(self, device=device, vectors=None if self.vectors is None else self.vectors.to(device))
 
-    # What follows is made when it is first asked for: a table of token vectors reads the tokens in the order given.
+    # Everything below is computed on first use: a table of token vectors needs little of it.
 
     @cached_property
     def order(self) -> np.ndarray:
@@ -140,7 +140,7 @@ class Packed:
 
     def _tensor(self, array: np.ndarray) -> Tensor:
         tensor = torch.from_numpy(np.ascontiguousarray(array))
-        # From memory that may be swapped out, a copy would be waited for.
+        # A copy from pageable memory would block.
         pinned = tensor.pin_memory() if torch.device(self.device).type == "cuda" else tensor
         return pinned.to(self.device, non_blocking=True)
 
@@ -161,7 +161,7 @@ class Packed:
 
     @cached_property
     def targets(self) -> Tensor:
-        """(tokens,) what to predict at each position, `IGNORED` where nothing."""
+        """(tokens,) token to predict at each position, or `IGNORED`."""
         if self.given_targets is None:
             return torch.full_like(self.ids, IGNORED)
         return self._tensor(self.given_targets[self._source].astype(np.int64))
@@ -220,7 +220,7 @@ class Packed:
 
     @cached_property
     def by_position(self) -> tuple[Tensor, Tensor, Tensor]:
-        """What a recurrent network reads: every sentence's first token, then every one's second, and so on.
+        """Order of a recurrent network: first tokens of all sentences, then second tokens, and so on.
 
         (tokens,) packed positions in that order; (tokens,) the rank of each packed position in it; (longest,) sentences
         that have a token at each position, on the CPU, as torch's `PackedSequence` wants it.
@@ -303,7 +303,7 @@ class Packed:
 
 @lru_cache(maxsize=8)
 def _factors(count: int) -> np.ndarray:
-    """(count,) random numbers, the same for ever, and the same at the beginning whatever the count."""
+    """(count,) fixed random numbers; fewer of them are a prefix of more."""
     return np.random.default_rng(0).integers(2**64, size=count, dtype=np.uint64)
 
 

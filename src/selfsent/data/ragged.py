@@ -1,4 +1,4 @@
-"""Index arithmetic on arrays of different lengths that lie in one array."""
+"""Index arithmetic on concatenated arrays of different lengths."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ import numpy as np
 
 
 def ranges(begins: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """The integers from each of `begins`, (n,), on, as many as `lengths`, (n,), says, in one array."""
+    """Concatenated ranges of integers that start at `begins`, (n,), and have `lengths`, (n,)."""
     return np.asarray(np.repeat(begins - (np.cumsum(lengths) - lengths), lengths) + np.arange(int(lengths.sum())))

@@ -1,4 +1,4 @@
-"""The token table: a corpus tokenised once, memory-mapped, and read by row ever after."""
+"""The token table: a corpus tokenised once, memory-mapped, and read by row."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class TokenTable:
     """The tokens of one text column of a corpus, without special tokens.
 
     Args:
-        directory: where `build` wrote it.
+        directory: written by `build_table`.
 
     Raises:
-        OSError, ValueError, KeyError, TypeError: it is not there, or not as it was written.
+        OSError, ValueError, KeyError, TypeError: it is missing or damaged.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -71,7 +71,7 @@ def build_table(
 ) -> TokenTable:
     """Tokenise a text column, or open the table made before by the same tokenizer.
 
-    The table lies under a name made of the tokenizer's content.
+    The name of the table is a hash of the tokenizer.
 
     Args:
         corpus: the corpus.

@@ -1,4 +1,4 @@
-"""A tokenizer with a cache of words, in which most of the time went."""
+"""A tokenizer with a cache of words, on which most of its time is spent."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from selfsent.data.views.tokens import Tokens
 KNOWN = 1 << 18
 """Pieces of text that are cached: the first ones, which include the frequent ones."""
 _LONG = 100
-"""Characters from which on a piece is not cached: it will hardly recur."""
+"""Characters of the longest piece that is cached; longer ones hardly recur."""
 _PROBES, _WORDS = 64, 8
 _ODD = ("a", "A", "über", "don't", "x-y.z", "☃", "☃", "12,5", "\t", "é", "你好", "a\nb", "\x00")
 _LOCK = threading.Lock()
-"""Of all instances: one of its own could not be copied with the encoder that it belongs to."""
+"""Shared by all instances: a lock in an instance would keep its encoder from being copied."""
 
 
 class CachedTokenizer:
@@ -49,7 +49,7 @@ class CachedTokenizer:
         self._forget()
 
     def __call__(self, texts: Sequence[str]) -> Tokens:
-        """The tokens of texts, numbered as rows; of several threads, one reads at a time."""
+        """The tokens of texts, numbered as rows; one thread at a time."""
         if self.space is None:
             return self._whole(texts)
         with _LOCK:
@@ -63,7 +63,7 @@ class CachedTokenizer:
         encoded = self.tokenizer.encode_batch(list(texts), add_special_tokens=False)
         lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
         ids = np.fromiter(itertools.chain.from_iterable(one.ids for one in encoded), np.int64, lengths.sum())
-        # Each text's words come behind a -1, so that its first word differs from what stands before it.
+        # A -1 before each text separates its first word from the text before.
         words = (itertools.chain((-1,), (-2 if word is None else word for word in one.word_ids)) for one in encoded)
         flat = np.fromiter(itertools.chain.from_iterable(words), np.int64, len(ids) + len(encoded))
         inner = np.ones(len(flat), dtype=bool)
@@ -95,7 +95,7 @@ def _arrays(tokens: Tokens) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _cut(text: str, space: str) -> list[str]:
-    """The pieces of a text; one with spaces at an end or side by side, which tokenizers treat differently, is whole."""
+    """The pieces of a text; the text itself where spaces are doubled or at an end, which tokenizers treat otherwise."""
     if "  " in text or text[:1] == " " or text[-1:] == " ":
         return [text]
     pieces = text.split(" ")
@@ -103,7 +103,7 @@ def _cut(text: str, space: str) -> list[str]:
 
 
 def _probes(tokenizer: Tokenizer) -> Iterator[str]:
-    """Texts that show whether a space is a border to a tokenizer: of its own tokens, and of odd ones."""
+    """Test texts of the vocabulary and of odd tokens, to find out whether a tokenizer splits at spaces."""
     draw = np.random.default_rng(0)
     vocabulary = sorted(tokenizer.get_vocab(with_added_tokens=False))
     marks: Any = str.maketrans({"Ġ": " ", "▁": " ", "#": None})

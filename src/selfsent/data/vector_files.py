@@ -1,4 +1,4 @@
-"""Vectors with their texts, kept in a file: an encoder that need not be run again."""
+"""Files of vectors with their texts, which stand in for an encoder."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CONTENT = {
     ".npz": "an array embeddings of floats (n, d)",
     ".parquet": "the columns text and embedding, lists of floats of one length",
 }
-"""What a file of vectors holds, by the end of its name."""
+"""Required content of a file of vectors, by suffix."""
 TOGETHER = 4096
 """Rows read at a time."""
 
@@ -45,7 +45,7 @@ class VectorsFile:
         path: the file.
 
     Raises:
-        SettingsError: its name ends otherwise.
+        SettingsError: it has another suffix.
         DataError: it does not exist, or is not as described.
     """
 
@@ -58,8 +58,8 @@ class VectorsFile:
         self.pooling, self.trained_on, self.trained_by = UNKNOWN, list[str](), list[str]()
         self._texts: list[str] | None = None
         self._vectors: NDArray[Any] | None = None
-        """Of a `.npy` file they stay on disk."""
-        with self._saying():
+        """Memory-mapped for `.npy`; None for `.parquet`."""
+        with self._read_errors():
             (self._open_parquet if path.suffix == ".parquet" else self._open_arrays)()
 
     def parts(self) -> Iterator[tuple[Vectors, list[str] | None]]:
@@ -70,14 +70,14 @@ class VectorsFile:
         """
         parts = self._parts_of_parquet() if self._vectors is None else self._parts_of_arrays(self._vectors)
         while True:
-            with self._saying():
+            with self._read_errors():
                 part = next(parts, None)
             if part is None:
                 return
             yield part
 
     @contextmanager
-    def _saying(self) -> Iterator[None]:
+    def _read_errors(self) -> Iterator[None]:
         try:
             yield
         except DataError:
@@ -152,8 +152,7 @@ class VectorsFile:
 class StoredVectors:
     """Encodes the texts of a file: `.parquet` with `text` and `embedding`, or `.npz` with `texts` and `embeddings`.
 
-    Beside them are kept the model's pooling, for signatures (`custom` where it is not), and what it was trained on and
-    by.
+    The file also has the pooling of the model, for signatures (else `custom`), its training data and its methods.
 
     Args:
         path: the file.
@@ -208,7 +207,7 @@ def write_vectors(
         trained_by: likewise the methods.
 
     Raises:
-        SettingsError: the name ends otherwise.
+        SettingsError: the file has another suffix.
         OutputError: the file cannot be written.
     """
     check_format(path)
@@ -228,7 +227,7 @@ def write_vectors(
 
 
 def check_format(path: Path) -> None:
-    """Refuse a file name that says no known format.
+    """Reject a file name without a known suffix.
 
     Raises:
         SettingsError: it ends in neither `.parquet` nor `.npz`.

@@ -73,10 +73,10 @@ def form_of(path: Path) -> Literal["text", "word2vec"]:
 
 
 def need_gensim(what: str) -> None:
-    """Check that gensim is installed, and keep its warnings from the terminal.
+    """Check that gensim is installed, and silence its warnings.
 
     Raises:
-        SettingsError: it is not, which `what` needs.
+        SettingsError: it is not installed, and `what` needs it.
     """
     try:
         import gensim  # noqa: F401
@@ -131,7 +131,7 @@ def _parsed(path: Path, lines: list[tuple[int, bytes]], size: int) -> tuple[list
     if right and all(len(part) == size + 1 and not _LIKE_A_NUMBER.fullmatch(part[0]) for part in parts):
         return [part[0].decode("utf-8", "replace") for part in parts], values.reshape(len(lines), size)
     if len(lines) > 1:
-        for line in lines:  # to find the one that is wrong
+        for line in lines:  # to name the wrong one
             _parsed(path, [line], size)
     wanted = f"a word and {size} numbers, found {_numbers(lines[0][1])}" if size > 1 else _WANTED
     raise DataError(f"{path}, line {lines[0][0]}: expected {wanted}")
@@ -169,7 +169,7 @@ def _opened(path: Path) -> IO[bytes]:
 
 @contextmanager
 def _read_errors(path: Path) -> Iterator[None]:
-    """One line for what reading a damaged file raises."""
+    """Turn errors of reading a damaged file into one line."""
     try:
         yield
     except (OSError, EOFError, zlib.error, ValueError, MemoryError) as error:

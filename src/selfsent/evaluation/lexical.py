@@ -47,7 +47,7 @@ class LexicalEncoder(Encoder):
 
     Example:
         >>> LexicalEncoder("tfidf").similarity(["a red car"], ["the red car"]).round(2).tolist()
-        [1.0]
+        [0.71]
     """
 
     def __init__(self, kind: str, name: str | None = None, language: str | None = None) -> None:

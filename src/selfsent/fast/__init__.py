@@ -1,1 +1,1 @@
-"""What exists for speed alone. Every part has a slow twin in tests/naive or in torch that gives the same."""
+"""Code that exists for speed alone. Every part has a slow twin in tests/naive or in torch."""

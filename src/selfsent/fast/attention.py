@@ -36,11 +36,11 @@ class _Move(torch.autograd.Function):
 
 
 SHORT = {False: 256, True: 128}
-"""By whether gradients are wanted: tokens of a sentence up to which, in bfloat16 on a CPU, products of matrices are
-faster than torch's fused kernel."""
+"""Tokens of a sentence up to which matrix products are faster than torch's fused kernel, in bfloat16 on a CPU; by
+whether gradients are computed."""
 
 LARGE = 16
-"""Scores beyond which bfloat16 is not exact enough: from here on neighbours lie an eighth apart."""
+"""Scores beyond which bfloat16 is not exact enough: its numbers are an eighth apart from here on."""
 
 LARGEST_HEAD = 192
 """Size of a head up to which the kernel for packed rows has a backward pass on every GPU that has it."""
@@ -68,7 +68,7 @@ def _attend_in_steps(
         if scores.dtype == torch.bfloat16 and max(map(abs, torch.aminmax(scores))) > LARGE:
             scores = (query.float() * scale) @ key.float().transpose(-1, -2)
         if mask is not None:
-            # No infinity: a padded place may see nothing at all, and what comes of it must be a number.
+            # Not infinity: a padded position may see nothing at all, and its result must not be NaN.
             scores = scores.masked_fill_(~mask, torch.finfo(scores.dtype).min)
         shares = F.dropout(scores.softmax(-1), dropout).to(value.dtype)
         return (shares @ value).to(wanted)
@@ -81,12 +81,12 @@ def _attend(
     heads, size = states[0].shape[1:]
     device, mask = states[0].device, group.mask
     if window is not None and group.length > window + 1:
-        place = torch.arange(group.length, device=device)
-        near = (place[:, None] - place[None, :]).abs() <= window
+        position = torch.arange(group.length, device=device)
+        near = (position[:, None] - position[None, :]).abs() <= window
         near = near.tril() if causal else near
         mask, causal = near if mask is None else mask & near, False
     elif causal:
-        # Padding stands behind the real tokens, so a causal mask alone already hides it from them.
+        # Padding follows the real tokens, so a causal mask already hides it from them.
         mask = None
     # Rotary positions leave query and key in float32.
     short = states[2].dtype == torch.bfloat16 and group.length <= SHORT[torch.is_grad_enabled()]
@@ -138,7 +138,7 @@ def packed_attention(
         packed: the batch the tokens belong to.
         dropout: probability that an attention weight is dropped.
         scaling: factor on the scores; 1/sqrt(head size) when None.
-        causal: whether a token sees only itself and what stands before it.
+        causal: whether a token sees only itself and the tokens before it.
         window: largest distance at which a token sees another; None for no limit.
 
     Returns:
@@ -178,7 +178,7 @@ def _attention_interface(
     packed: Packed | None = None,
     **kwargs: Any,
 ) -> tuple[Tensor, None]:
-    """What transformers calls in every attention layer: packed attention in a packed batch, torch's own otherwise.
+    """The attention function registered with transformers: packed attention in a packed batch, else torch's own.
 
     `query` is (1, heads, tokens, head size) for a packed batch; the result is (1, tokens, heads, head size).
     """
@@ -216,7 +216,7 @@ def _mask_interface(*args: Any, **kwargs: Any) -> Tensor | None:
 
 
 def register() -> None:
-    """Make the attention known to transformers; doing it twice does no harm."""
+    """Register the attention with transformers; may be called again."""
     from transformers import AttentionInterface, AttentionMaskInterface
 
     AttentionInterface.register(ATTENTION, _attention_interface)

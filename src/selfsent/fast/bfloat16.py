@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from selfsent.models.encoder import Encoder
 
 ROWS = 2048
-"""For which the layout of the weights is chosen; it serves any other number, too."""
+"""Rows for which the layout of the weights is chosen; any other number works too."""
 
 
 class LaidOutLinear(nn.Linear):
-    """`nn.Linear` in bfloat16 that is only run; oneDNN else lays its weight out anew at every call."""
+    """`nn.Linear` for inference in bfloat16, with its weight already in oneDNN's layout."""
 
     laid_out: Tensor
 
@@ -32,14 +32,14 @@ class LaidOutLinear(nn.Linear):
 
 
 def into_bfloat16(model: Encoder) -> Encoder:
-    """Let an encoder compute its token states in bfloat16 from now on; it can be run, and not be trained any more.
+    """Switch an encoder to token states in bfloat16, for inference only.
 
-    Products are bfloat16, as under autocast, which would cast the weights anew for every batch. What stands between
-    layers, and what makes a sentence's vector of its token states, stays float32: scores of the suite `sts` are moved
-    by 0.01 points, and by 0.08 if all of it is bfloat16.
+    Products are bfloat16, as under autocast, which would cast the weights for every batch. States between layers and
+    the modules from the pooling on stay float32: that moves scores of the suite `sts` by 0.01 points, all of it in
+    bfloat16 by 0.08.
 
     Args:
-        model: an encoder on the device that it is to be run on. It is changed, and returned.
+        model: an encoder on its final device. It is changed, and returned.
     """
     model.requires_grad_(False).eval()
     transformer = model.transformer

@@ -39,7 +39,7 @@ _IN_PLACE: Any = WeakTensorKeyDictionary()
 
 
 def accumulate_in_place(weight: Tensor) -> None:
-    """From now on, add to a weight's gradient in place. For one process: the gradient is not reduced.
+    """Make a weight accumulate its gradient in place. For one process: the gradient is not reduced.
 
     Args:
         weight: a leaf that requires a gradient, most of which is added to rows.
@@ -73,7 +73,7 @@ def add_gradient(weight: Tensor, gradient: Tensor, scale: Tensor) -> Tensor | No
     """Give a weight `scale` times a gradient in a block from `block_for`, which is used up.
 
     Returns:
-        What the backward pass is to return: the gradient, or None where it was added.
+        Result for the backward pass: the gradient, or None where it was added.
     """
     known = _IN_PLACE.get(weight)
     if known is None or weight.grad is None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 TEXTS, WORDS = 128, 14
 """Random texts, and tokens drawn for each, on which states are measured."""
 ALPHA = 0.65
-"""How much of a channel's range goes from the states to the weights (Xiao et al. 2023, equation 4)."""
+"""Share of a channel's range that moves from the states to the weights (Xiao et al. 2023, equation 4)."""
 MARGIN = 1.1
 """Range that states are given, relative to what was measured."""
 LEVELS = 255
@@ -42,7 +42,7 @@ class Int8States(nn.Module):
         least: (in,) smallest number of each channel that was met.
         most: (in,) the largest.
         channels: (in,) by what each channel is divided first.
-        latest: of the encoder; what is in it is not computed again.
+        latest: cache of the encoder's last conversion.
     """
 
     multiplier: Tensor
@@ -87,7 +87,7 @@ class Int8Linear(nn.Module):
         scaled = weight * channels
         self.register_buffer("scales", scaled.abs().amax(1).clamp_min(1e-12) / 127)
         whole = (scaled / self.scales[:, None]).round().to(torch.int8)
-        # What tells one model from another reads it: a resumed `encode`.
+        # A parameter, so that the fingerprint of the model includes it.
         self.weight = nn.Parameter(whole, requires_grad=False)
         self.zeros = torch.zeros(len(whole), dtype=torch.int64)
         self.bias = None if bias is None else nn.Parameter(bias.float(), requires_grad=False)
@@ -104,7 +104,7 @@ class Int8Linear(nn.Module):
 
 @torch.inference_mode()
 def into_int8(model: Encoder) -> Encoder:
-    """Let an encoder on a CPU compute some of its products in 8 bits; it can be run, and not be trained any more.
+    """Switch some products of an encoder on a CPU to 8 bits, for inference only.
 
     These are the linear layers with more outputs than inputs, layers that read the same states taken together: mostly
     queries, keys and values, and the first of a feed-forward part. What these read comes from a norm, so its range
@@ -177,7 +177,7 @@ def _read_together(model: Encoder, examples: Packed) -> tuple[Tensor, list[tuple
 
 
 def _examples(model: Encoder) -> Packed:
-    """Texts of random tokens, without those that have a meaning to the encoder."""
+    """Texts of random tokens, without special ones."""
     tokenizer, draw = model.tokenizer, np.random.default_rng(0)
     plain = np.array(sorted(set(range(len(tokenizer))) - set(tokenizer.all_special_ids)))
     texts = [tokenizer.decode(draw.choice(plain, WORDS)) for _ in range(TEXTS)]

@@ -1,4 +1,4 @@
-"""Rows padded to few lengths, so that products of matrices have shapes that were compiled before.
+"""Rows padded to few lengths, so that products of matrices reuse compiled shapes.
 
 oneDNN compiles a bfloat16 product for its very shape, in 1.5 ms on a processor with AMX. Packed rows hardly ever have
 the same length twice, so that a training step would compile some twenty products.

@@ -1,4 +1,4 @@
-"""The next step's batches, made while a GPU still computes this one's."""
+"""Batches of the next step, made while the GPU computes this one."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class Prefetch(Generic[T]):
     """Results of a function of the step; with a GPU the next step's is made ahead, in a thread.
 
     Args:
-        make: a pure function of the step; its error is raised when its step is asked for.
-        device: what computes meanwhile. A CPU has no time to spare: nothing is made ahead.
+        make: a pure function of the step; an error is raised when its step is requested.
+        device: of the training; nothing is prefetched on a CPU.
     """
 
     def __init__(self, make: Callable[[int], T], device: str) -> None:

@@ -19,14 +19,14 @@ _BUSY = threading.Lock()
 
 
 def share_out(work: Callable[[T], None], items: Sequence[T], device: torch.device) -> None:
-    """Do some work for each item; on a CPU two threads take the next item in turn.
+    """Call a function for each item; on a CPU two threads take items in turn.
 
-    Threads that share every operation wait at the end of each for the slower core; these wait once.
+    Threads that share every operation wait for each other after each; these wait once.
 
     Args:
-        work: called in any order, with torch's modes as they are here. After an error no new item is begun.
+        work: called in any order, with torch's modes as they are here. After an error no further item is started.
         items: an item without a partner gets all cores.
-        device: where the work is done.
+        device: of the computation.
     """
     threads, pairs = torch.get_num_threads(), len(items) // 2 * 2
     shared = device.type == "cpu" and threads > 1 and pairs and keeps_threads_apart()
@@ -48,7 +48,7 @@ def share_out(work: Callable[[T], None], items: Sequence[T], device: torch.devic
             drop()
 
     def drop() -> None:
-        """Leave no items after an error."""
+        """Discard the remaining items."""
         for _ in left:
             pass
 
@@ -76,11 +76,11 @@ def _halves(process: int, threads: int) -> ThreadPoolExecutor:
     for _ in range(2):
         pool.submit(met.wait)
     met.wait()
-    torch.set_num_threads(threads)  # new threads start with what any thread has set last
+    torch.set_num_threads(threads)  # new threads inherit the last number set
     return pool
 
 
 def _take(cores: int) -> None:
-    """Use so many cores in this thread; torch would forget the number if it were not asked for it first."""
+    """Set the number of cores of this thread; torch forgets it unless it is read first."""
     torch.get_num_threads()
     torch.set_num_threads(cores)

@@ -1,1 +1,1 @@
-"""Private names of other libraries that are relied on, one module for each library. What is missing is said."""
+"""Private names of other libraries, one module for each library; missing ones are reported."""

@@ -12,21 +12,21 @@ _logger = logging.getLogger("selfsent")
 
 @cache
 def warn_missing(library: str, name: str, instead: str) -> None:
-    """Report that an installed library lacks a name, and what happens instead."""
+    """Report that an installed library lacks a name, and the consequence."""
     _logger.warning("%s %s has no %s: %s", library, metadata.version(library), name, instead)
 
 
-def lookup(library: str, place: Any, name: str, instead: str) -> Any:
+def lookup(library: str, owner: Any, name: str, instead: str) -> Any:
     """The object under a dotted name in a module or object; None, with a warning, where it is missing.
 
     Args:
-        library: as it is installed.
-        place: where to look.
+        library: name of its distribution.
+        owner: module or object with the name.
         name: such as `ops.mkldnn._linear_pointwise`.
-        instead: what happens where it is missing.
+        instead: the consequence, for the warning.
     """
     try:
-        return reduce(getattr, name.split("."), place)
+        return reduce(getattr, name.split("."), owner)
     except AttributeError:
-        warn_missing(library, f"{getattr(place, '__name__', type(place).__name__)}.{name}", instead)
+        warn_missing(library, f"{getattr(owner, '__name__', type(owner).__name__)}.{name}", instead)
         return None

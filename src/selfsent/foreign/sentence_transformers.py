@@ -10,9 +10,9 @@ from selfsent.errors import BaseEncoderError
 
 
 def load_with(directory: str, classes: Mapping[str, type[Any]], **options: Any) -> Any:
-    """A SentenceTransformer whose modules may be of these classes, keyed by saved name, and no others from elsewhere.
+    """Load a SentenceTransformer with custom module classes, keyed by saved name, and no other foreign code.
 
-    The public constructor would want `trust_remote_code` for them, which would run any code that a model brings.
+    The public constructor needs `trust_remote_code` for them, which would run any code in the model.
 
     Raises:
         BaseEncoderError: the private constructor is gone.

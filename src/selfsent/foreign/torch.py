@@ -14,9 +14,9 @@ from selfsent.foreign.compat import lookup
 
 @cache
 def _processor_has(name: str) -> bool:
-    """Whether the processor has a feature, by `torch.cpu`; no, where that no longer says so."""
-    asks: Any = lookup("torch", torch, f"cpu.{name}", "the processor is taken not to have it")
-    return asks is not None and bool(asks())
+    """Whether the processor has a feature, by `torch.cpu`; False where torch lacks the test."""
+    test: Any = lookup("torch", torch, f"cpu.{name}", "the processor is taken not to have it")
+    return test is not None and bool(test())
 
 
 def processor_multiplies_bfloat16() -> bool:
@@ -29,21 +29,21 @@ def processor_multiplies_bytes() -> bool:
     if not _processor_has("_is_vnni_supported"):
         return False
     names = ("ops.onednn.qlinear_prepack", "ops.onednn.qlinear_pointwise")
-    return all(lookup("torch", torch, name, "no 8-bit layers, --int8 computes in bfloat16") for name in names)
+    return all(lookup("torch", torch, name, "8 bits are computed in bfloat16") for name in names)
 
 
 @cache
 def lays_out_bfloat16() -> bool:
-    """Whether torch and the processor have what keeps a bfloat16 weight as oneDNN reads it."""
+    """Whether torch and the processor can keep a bfloat16 weight in oneDNN's layout."""
     names = ("_reorder_linear_weight", "_linear_pointwise", "_is_mkldnn_bf16_supported")
-    instead = "--fast reorders weights for every batch, and is slower"
+    instead = "weights are reordered for every batch, which is slower"
     if not all(lookup("torch", torch, f"ops.mkldnn.{name}", instead) for name in names):
         return False
     return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
 
 
 def laid_out(weight: Tensor, rows: int) -> Tensor:
-    """A bfloat16 weight, (out, in), as oneDNN reads it, for inputs of about so many rows."""
+    """A bfloat16 weight, (out, in), in oneDNN's layout for inputs of about `rows` rows."""
     return cast(Tensor, torch.ops.mkldnn._reorder_linear_weight(weight, rows))
 
 
@@ -74,7 +74,7 @@ def move_all(slow: Iterable[Tensor], fast: Iterable[Tensor], share: float) -> No
 
 
 def scale_on_the_way(optimizer: torch.optim.Optimizer, gradients: list[Tensor], factor: float) -> None:
-    """Let a fused optimiser's next step divide its gradients by 1 / factor; or multiply them where it would not."""
+    """Scale gradients in a fused optimiser's next step, or now where it cannot."""
     if lookup("torch", optimizer, "_step_supports_amp_scaling", "gradients are scaled before the step"):
         scale = torch.tensor(1 / factor, device=gradients[0].device)
         optimizer.grad_scale = scale  # type: ignore[attr-defined]

@@ -14,12 +14,12 @@ PACKED = (
     *("albert", "bert", "distilbert", "electra", "gpt2", "llama", "modernbert", "mistral", "qwen2", "qwen3"),
     *("roberta", "xlm-roberta"),
 )
-"""Architectures known to run packed; where one does not, something has changed."""
+"""Architectures known to run packed; one that does not is reported."""
 
 
 @contextmanager
 def silent() -> Iterator[None]:
-    """No bars, and no warnings of what a checkpoint lacks; outside, transformers says what the user wants to hear."""
+    """Context without transformers' progress bars and warnings of missing weights."""
     from transformers.utils import logging
 
     before, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
@@ -34,17 +34,16 @@ def silent() -> Iterator[None]:
 
 
 def is_conv1d(layer: Any) -> bool:
-    """Whether a layer is GPT-2's linear layer, whose weights are (in, out).
+    """Whether a layer is GPT-2's linear layer, with weights of shape (in, out).
 
-    The class is looked for where it has been imported: where it has not, no layer can be one, and the import takes half
-    a second.
+    Its module is not imported here: without it no layer can be one, and the import takes half a second.
     """
     home = sys.modules.get("transformers.pytorch_utils")
     return home is not None and type(layer) is home.Conv1D
 
 
 def attention_of(config: Any) -> str | None:
-    """The name of the attention that a model computes with."""
+    """The name of a model's attention implementation."""
     return cast(str | None, lookup("transformers", config, "_attn_implementation", "attention cannot be put back"))
 
 
@@ -62,11 +61,11 @@ def has_masked_language_model(config: Any) -> bool:
 
 
 def keeps_threads_apart() -> bool:
-    """Whether two threads may call one model: early versions put what they capture into its layers."""
+    """Whether two threads may call one model: early versions capture outputs in its layers."""
     return find_spec("transformers.utils.output_capturing") is not None
 
 
 def not_packed(kind: str) -> None:
-    """Say that an architecture does not run packed any more."""
+    """Report that an architecture no longer runs packed."""
     if kind in PACKED:
         warn_missing("transformers", f"packed {kind}", "it runs padded, which is slower, and has no tied decoder")

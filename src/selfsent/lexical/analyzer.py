@@ -22,11 +22,11 @@ _CODES = {
 }
 """Snowball's languages by their code."""
 LANGUAGES = (*sorted(_CODES.values()), "none")
-"""What `--language` takes."""
+"""Values of `language`."""
 SAMPLED, _TOGETHER, _BEGINNING = 400, 10, 300
-"""Texts that are looked at to tell the language, how many at a time, and characters of each."""
+"""Texts sampled to detect the language, number classified together, and characters of each."""
 _AGREED = 0.9
-"""The share of them that must be in one language."""
+"""Least share of them in one language."""
 _CACHED = 1 << 20
 
 
@@ -75,7 +75,7 @@ class Analyzer:
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text; in scripts without spaces pairs of neighbouring signs, or one that stands alone."""
+    """The words of a text; in scripts without spaces pairs of neighbouring signs, or a single one."""
     text = text.lower()
     if text.isascii() or not UNSPACED.search(text):
         return _WORD.findall(text)
@@ -88,7 +88,7 @@ def language_of(texts: Sequence[str]) -> str | None:
     """The language that texts are in, one of `LANGUAGES`; None where less than nine tenths of a sample agree.
 
     Args:
-        texts: the beginnings of some hundred of them are looked at.
+        texts: a sample of some hundred beginnings is classified.
     """
     from py3langid import classify
 

@@ -15,9 +15,9 @@ from selfsent.errors import SettingsError
 from selfsent.lexical.analyzer import Analyzer
 
 K1, B = 1.2, 0.75
-"""How soon more of a term adds no more, and how much the length of a text counts."""
+"""Saturation of term frequency, and strength of length normalisation."""
 BUCKETS = 1 << 20
-"""Number of columns: that of a term is a hash of it."""
+"""Number of columns; terms are hashed to them."""
 SEARCH_WEIGHT = {"table": 1.5, "transformer": 0.5}
 """Weight of BM25 in hybrid search, by kind of encoder: chosen by judged answers (docs/log)."""
 SEARCH_FILE = "search.json"
@@ -25,19 +25,19 @@ SEARCH_FILE = "search.json"
 PAIR_WEIGHT = 0.5
 """Weight of TF-IDF, the terms that two texts share, in hybrid pairs."""
 LARGEST = 1000
-"""A weight with which no cosine counts."""
+"""Largest weight; cosines no longer matter."""
 
 
 class BM25:
-    r"""BM25 (Robertson et al., 1994, as in Lucene) of some queries over texts that are shown one after another.
+    r"""BM25 (Robertson et al., 1994, as in Lucene) of some queries over a stream of texts.
 
     With tf occurrences of the term t in a text of length \|d\|, df texts that hold t, and n texts of mean length L:
 
         s(q, d) = Σ_{t in q} idf(t) · tf / (tf + k1 (1 - b + b |d| / L)) / Σ_{t in q} idf(t)
         idf(t)  = ln(1 + (n - df + 1/2) / (df + 1/2))
 
-    The sum below is the upper bound of the one above, so s lies between 0 and 1. A query whose words are hardly in any
-    text stays near 0. Only terms of the queries are kept: 8 bytes for each of them in each text that holds it.
+    The denominator is the upper bound of the numerator, so s is between 0 and 1. Only terms of the
+    queries are kept: 8 bytes for each of them in each text that has it.
 
     Args:
         queries: (q,) texts.
@@ -46,8 +46,8 @@ class BM25:
     Example:
         >>> bm25 = BM25(["red cars"], Analyzer("english"))
         >>> bm25.add(["a red car", "a blue car", "rain"])
-        >>> (bm25.queries @ bm25.texts.T).toarray().round(2).tolist()
-        [[0.45, 0.15, 0.0]]
+        >>> (bm25.queries @ bm25.texts.T).toarray().round(2)
+        array([[0.42, 0.14, 0.  ]], dtype=float32)
     """
 
     def __init__(self, queries: Sequence[str], analyzer: Analyzer) -> None:
@@ -58,7 +58,7 @@ class BM25:
         self._lengths = array("i")
 
     def add(self, texts: Sequence[str]) -> None:
-        """Show it some more texts."""
+        """Add texts."""
         for text in texts:
             terms = self._analyzer(text)
             held = Counter(self._columns[term] for term in terms if term in self._columns)
@@ -94,7 +94,7 @@ class BM25:
 
 
 class WordCounts:
-    """In how many texts each term is; and the terms of a text, weighed by it (TF-IDF).
+    """Document frequencies of terms, and TF-IDF weights of texts.
 
     A term that is c times in a text and in d of n texts weighs (1 + ln c)·(1 + ln((1 + n) / (1 + d))).
 
@@ -149,7 +149,7 @@ class WordCounts:
 
 
 def check_weight(weight: float) -> None:
-    """Reject a weight that is none.
+    """Reject an invalid weight.
 
     Raises:
         SettingsError: it is negative, no number, or above 1,000.

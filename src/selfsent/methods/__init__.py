@@ -1,6 +1,6 @@
 """The learning methods, one file for a paper or a family of them, and their registry.
 
-A method is the class of its options: `SimCSE(temperature=0.05)`, whose `method` says the rest.
+A method is the class of its options, such as `SimCSE(temperature=0.05)`; its `method` holds the rest.
 """
 
 from dataclasses import fields
@@ -56,6 +56,6 @@ def method_of(options: MethodOptions) -> Method:
 
 
 def whose_option(name: str) -> str:
-    """Which methods have an option, for the end of an error's line; empty where none has."""
+    """Hint for an error: the methods that have an option; empty where none has."""
     having = [method.name for method in METHODS.values() if name in {item.name for item in fields(method.options)}]
     return f"it is an option of {', '.join(having)}" if having else ""

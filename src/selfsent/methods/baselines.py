@@ -33,7 +33,7 @@ _SPREAD = 0.02
 class FastSent(ViewOptions):
     """FastSent.
 
-    −Σ log softmax(U s)ᵥ, s the sum of the word vectors of a sentence, v the words of the one beside it.
+    −Σ log softmax(U s)ᵥ, s the sum of the word vectors of a sentence, v the words of its neighbour.
 
     Hill, Cho and Korhonen, 2016. arXiv:1602.03483.
     """
@@ -326,7 +326,7 @@ class SkipThoughtsLearner(Learner):
         return Loss(total, count)
 
 
-# The published code passes Adam a rate of 0.01, which it does not read: 0.0002 stands in it.
+# The published code passes Adam a rate of 0.01, which it ignores for its own 0.0002.
 _PUBLISHED = Settings(learning_rate=2e-4, epochs=1, schedule="constant", warmup=0)
 
 SDAE.method = Method("sdae", SDAE, SequentialDenoisingLearner).but(

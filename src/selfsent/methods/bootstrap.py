@@ -1,4 +1,4 @@
-"""BSL: from one view of a sentence, predict what a slowly moving copy of the encoder makes of the other view."""
+"""BSL: from one view of a sentence, predict a slowly moving copy's vector of the other view."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ class BootstrapLearner(Learner):
         return self
 
     def parameter_groups(self, settings: Settings) -> list[dict[str, Any]]:
-        """The usual groups, and the predictor, which starts from nothing, at a rate of its own."""
+        """The default groups, and the predictor, which is untrained, at its own rate."""
         groups, predictor = super().parameter_groups(settings), set(self.predictor.parameters())
         rate = {"lr": self.options.predictor_rate * settings.learning_rate}
         split = [

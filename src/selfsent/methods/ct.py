@@ -71,7 +71,8 @@ class TwinLearner(Learner):
     def encode(self, first: Packed, second: Packed) -> tuple[Tensor, Tensor]:
         """(n, d) and (n, d) vectors of the sentences that each encoder reads, of any length.
 
-        Products of vectors of length 1 lie between -1 and 1, where the loss of `ct` is least if all of them are -1.
+        Without a final normalisation: products of unit vectors are between -1 and 1, where the loss of `ct` is least if
+        all of them are -1.
         """
         leave_out = int(self.model.ends_normalized)
         with ExitStack() as stack:
@@ -103,7 +104,7 @@ class TensionLearner(TwinLearner):
         """The loss of one batch of pairs: the first of every group is a sentence with itself."""
         group = self.options.negatives + 1
         if world_size() > 1 and len(views[1]) % group:
-            whole = f"--batch-size must be a multiple of {group * world_size()} with {world_size()} processes"
+            whole = f"batch_size must be a multiple of {group * world_size()} with {world_size()} processes"
             raise SettingsError(f"ct reads pairs in groups of {group}, and a process must have whole ones: {whole}")
         a, b = self.encode(*views)
         y = (torch.arange(len(b), device=b.device) % group == 0).float()

@@ -16,6 +16,7 @@ from selfsent.errors import SettingsError
 from selfsent.methods.losses import head_cross_entropy
 from selfsent.methods.method import Learner, Loss, Method, MethodOptions
 from selfsent.models.assemble import freeze_behind_tokens
+from selfsent.models.decoders.checkpoint import CheckpointDecoder
 from selfsent.models.decoders.transformer import SmallDecoder, TiedDecoder, built_like_bert
 from selfsent.models.dropout import without_dropout
 from selfsent.models.encoder import Encoder
@@ -116,7 +117,7 @@ class TSDAE(MethodOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.drop_heads and not self.decoder_dropout:
-            raise SettingsError("--drop-heads and --no-decoder-dropout contradict each other: give one of them")
+            raise SettingsError("drop_heads=True and decoder_dropout=False contradict each other: give one of them")
 
     def views(self) -> tuple[View, ...]:
         """The damaged sentence, and the whole one."""
@@ -147,11 +148,16 @@ class DenoisingLearner(Learner):
         if options.scratch:
             self.model.forget()
         self.decoder: nn.Module
-        model.require_head("TSDAE's decoder", hidden=False)
-        if not options.decoder_layers and built_like_bert(model):
-            self.decoder = TiedDecoder(model, options.tie, options.drop_heads)
+        if model.whole:
+            if options.decoder_layers:
+                raise SettingsError("decoder_layers is for encoders alone, and this base has a decoder: leave it out")
+            self.decoder = CheckpointDecoder(model, model.whole, options.drop_heads, options.scratch)
         else:
-            self.decoder = SmallDecoder(model, options.decoder_layers or 2, options.drop_heads)
+            model.require_head("TSDAE's decoder", hidden=False)
+            if not options.decoder_layers and built_like_bert(model):
+                self.decoder = TiedDecoder(model, options.tie, options.drop_heads)
+            else:
+                self.decoder = SmallDecoder(model, options.decoder_layers or 2, options.drop_heads)
 
     @property
     def paths(self) -> dict[str, str]:
@@ -168,7 +174,8 @@ class DenoisingLearner(Learner):
             for part in () if self.options.decoder_dropout else (self.model, self.decoder):
                 stack.enter_context(without_dropout(part))  # a tied decoder runs the encoder's layers
             states = self.decoder(self.model, s, read)
-        head = self.model.require_head("tsdae", hidden=False)
+        own = self.decoder.head if isinstance(self.decoder, CheckpointDecoder) else None
+        head = own or self.model.require_head("tsdae", hidden=False)
         return Loss(head_cross_entropy(head, states, read.targets), read.tokens)
 
 

@@ -1,4 +1,4 @@
-"""Distillation: a student gives a sentence, and its translation where there is one, what a teacher makes of it."""
+"""Distillation: a student learns a teacher's vectors for sentences, and for their translations."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Distil(MethodOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.teachers:
-            raise SettingsError("distil follows another encoder: give --teacher ENCODER")
+            raise SettingsError("distil follows another encoder: give teacher=ENCODER")
 
     @property
     def teachers(self) -> tuple[str, ...]:
@@ -101,15 +101,15 @@ class DistilLearner(Learner):
         self.sizes = [teacher.embedding_size for teacher in self.teachers]
         wanted, own = sum(self.sizes), model.embedding_size
         self.bridge: nn.Module = nn.Identity()
-        """Leads to the teacher's size in training only, where vectors of both are compared."""
+        """Projection to the teacher's size, in training only."""
         if options.project:
             from sentence_transformers.base.modules import Dense
 
             model.sentence_transformer.append(Dense(own, wanted, activation_function=nn.Identity()))
         elif wanted != own and not options.is_batchwise:
             raise SettingsError(
-                f"the vectors of --teacher {options.teacher} have {wanted} numbers, those of the base {own}:"
-                " give --project to add a dense layer, or another --objective, teacher or base"
+                f"the vectors of the teacher {options.teacher} have {wanted} numbers, those of the base {own}:"
+                " give project=True to add a dense layer, or another `objective`, `teacher` or `base`"
             )
         elif wanted != own:
             self.bridge = nn.Linear(own, wanted, bias=False)

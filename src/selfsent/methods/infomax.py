@@ -36,7 +36,7 @@ class InfoMax(NgramOptions, MethodOptions):
 
 
 class Residual(nn.Module):
-    """Three layers with ReLU beside a linear shortcut: a discriminator's head on either side (Sun et al. 2020)."""
+    """Three layers with ReLU plus a linear shortcut: one head of a discriminator (Sun et al. 2020)."""
 
     def __init__(self, size: int) -> None:
         super().__init__()

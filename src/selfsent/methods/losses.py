@@ -10,7 +10,7 @@ from selfsent.fast.gradients import add_gradient, apply, block_for
 from selfsent.fast.padding import pad_rows
 
 _CHUNK = {"cpu": 2**23, "cuda": 2**26}
-"""Scores computed at a time, by kind of device: those of a whole batch never lie in memory."""
+"""Scores computed at a time, by kind of device: those of a whole batch are never in memory together."""
 _BLOCK = 1024
 """Rows of the projection multiplied at a time on a CPU: they fit into its cache."""
 
@@ -30,7 +30,7 @@ def _project(states: Tensor, projection: Tensor) -> Tensor:
 
 
 def _add_outer(total: Tensor, error: Tensor, states: Tensor, first: bool) -> None:
-    """Add errorᵀ states to a float32 total; the first time write over whatever lies there.
+    """Add errorᵀ states to a float32 total; the first time overwrite it.
 
     On a CPU a product of another type is made in blocks: as a whole it would take memory as large as the vocabulary,
     which costs as much as the product.

@@ -1,4 +1,4 @@
-"""What a learning method is: options with the views they read, a learner with the loss, and published settings."""
+"""Definition of a learning method: options with their views, a learner with the loss, and published settings."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Labels:
     """The class or score that a method needs for each row.
 
     Args:
-        kind: `class`, delivered as 0, 1, ...; or `score`, delivered as it stands in the corpus.
+        kind: `class`, as 0, 1, ...; or `score`, as in the corpus.
         classes: the largest number of classes; None for as many as there are.
         scale: divisor of the scores.
         low: the least score, once divided.
@@ -102,7 +102,7 @@ class MethodOptions:
 
 
 class Learner(nn.Module):
-    """The model that is trained: the encoder, and whatever else the method trains or tracks, as submodules.
+    """The trained module: the encoder, and whatever else the method trains or tracks, as submodules.
 
     In the examples of its subclasses `model` is `load_encoder("bundled-raw", "mean")` (`selfsent.models.loading`), and
     `pack` makes a batch of texts (`selfsent.models.encoding`).
@@ -134,7 +134,7 @@ class Learner(nn.Module):
         if model.language_model_head is not None:
             shared = set(model.transformer.parameters())
             for parameter in set(model.language_model_head.parameters()) - shared:
-                parameter.requires_grad_(False)  # until the method asks for the head
+                parameter.requires_grad_(False)  # until `require_head`
 
     def prepare(self, batches: Iterable[Sequence[Packed]]) -> None:
         """Whatever depends on the data; called once, before the optimiser is made and anything is wrapped.
@@ -166,7 +166,7 @@ class Learner(nn.Module):
         self.model.save(directory)
 
     def after_step(self) -> None:
-        """What follows an optimiser step, such as a moving average."""
+        """Hook after an optimiser step, such as for a moving average."""
 
     def parameter_groups(self, settings: Settings) -> list[dict[str, Any]]:
         """Parameters for the optimiser: matrices decay, biases and norms do not."""
@@ -184,11 +184,11 @@ STATIC = Settings(batch_size=512, learning_rate=0.004, epochs=15, warmup=0, beta
 NEW_STATIC = STATIC.but(batch_size=1024, learning_rate=0.02)
 """The same for untrained static embeddings."""
 STATIC_STEPS = 3000
-"""Most steps for static embeddings, unless told otherwise: on much text, fewer passes."""
+"""Default limit of steps for static embeddings: on much text, fewer passes."""
 OF_DOCUMENTS = ("context", "title", "halves", "document")
-"""The label-free metrics that ask what stands in the same document."""
+"""The label-free metrics about sentences of one document."""
 OF_SENTENCES = ("crops", "robust")
-"""Those that ask whether a sentence is recognised although it is damaged, and whether vectors are spread."""
+"""The label-free metrics about recognising a damaged sentence, and about the spread of vectors."""
 RETIRED = (
     *(("clean_negatives", False), ("positive_scale", 1.0), ("dimension_weight", 0.0), ("dimension_temperature", 5.0)),
     *(("estimator", "jsd"), ("momentum_schedule", "constant"), ("mlm_weight", 0.0), ("keep_mlp", False)),
@@ -200,7 +200,7 @@ RETIRED = (
 
 @dataclass(frozen=True)
 class Method:
-    """A learning method, as its authors describe it. Title, loss and paper stand in the docstring of its options.
+    """A learning method, as its authors describe it. Title, loss and paper are in the docstring of its options.
 
     Args:
         name: its name on the command line.
@@ -216,7 +216,7 @@ class Method:
         default_base: None for the best of the bases that ship and that it can train.
         presets: options and settings that differ from `published`: `published` for those of the paper that are no
             defaults, `faithful` where the authors' code differs from their paper.
-        aimed_at: the label-free metrics that ask for what it trains, so that its scores by them mean less.
+        aimed_at: the label-free metrics close to its objective, so that its scores by them mean less.
         supervised: whether it learns from labels, or from texts that are known to belong together.
         compared: whether `compare` tries it by default: no variant of another method, nor a baseline of older papers.
     """

@@ -116,7 +116,7 @@ def whitening_map(moments: Moments, options: Whitening) -> tuple[Tensor, Tensor]
     if usable == 0 or kept > usable:
         raise SettingsError(
             f"the {int(moments.number)} sentences vary in {usable} of {len(variances)} directions, not in {kept or 1}:"
-            " lower --dimensions, give --ridge 0.01, or give more sentences"
+            " lower `dimensions`, give ridge=0.01, or give more sentences"
         )
     if kept < len(variances) and not options.dimensions:
         logger.warning("the sentences vary in %d of %d directions: only these are kept", kept, len(variances))
@@ -125,7 +125,7 @@ def whitening_map(moments: Moments, options: Whitening) -> tuple[Tensor, Tensor]
 
 
 def at_the_end(strength: float) -> Whitening:
-    """How a trained encoder is whitened: in full as published; in part with a ridge, so that no direction is lost."""
+    """Options for whitening a trained encoder: full as published; partial with a ridge, which keeps every direction."""
     return Whitening(strength=strength, ridge=0.1 if strength < 1 else 0.0)
 
 
@@ -136,7 +136,7 @@ def whitened(strength: float) -> str:
 
 
 def whiten(model: Encoder, batches: Iterable[Sequence[Packed]], options: Whitening | None = None) -> None:
-    """Fit whitening on the vectors of sentences, and put it behind the encoder's last module.
+    """Fit whitening on the vectors of sentences, and append it to the encoder.
 
     Args:
         model: the encoder.
@@ -192,7 +192,7 @@ class ZScoreLearner(WhiteningLearner):
         variances = moments.covariance.diagonal()
         varies = variances > _FLAT * variances.max()
         if not bool(varies.any()):
-            raise SettingsError("the vectors of all sentences are the same: choose another --base or --pooling")
+            raise SettingsError("the vectors of all sentences are the same: choose another `base` or `pooling`")
         scale = torch.where(varies, variances, 1.0).rsqrt() * varies
         self.model.put_affine(scale.diag(), -scale * moments.mean)
 

@@ -23,7 +23,7 @@ from selfsent.settings import Settings, setting
 Positives = Literal["itself", "neighbours", "surroundings"]
 POSITIVES = (
     "what the other view reads. itself: the sentence again; neighbours: a neighbour in its document, or several in a"
-    " row with --span; surroundings: what stands around it, without it"
+    " row with --span; surroundings: the sentences around it, without it"
 )
 _KEEP_BASE = (
     "weight of a loss that keeps the similarities of a batch near those of the base; neighbours and cropping take 1"
@@ -34,7 +34,7 @@ _UNREAD: dict[str, dict[str, float]] = {
     "neighbours": {"kept": 0.1},
     "surroundings": {"span": 1, "overlap": False},
 }
-"""Options that positives do not read, each with the one value that it may have."""
+"""Options that positives ignore, each with the only value allowed."""
 NOISES: dict[str, Callable[[Any], Noise]] = {
     **{"delete_words": DeleteWords, "pick_words": PickWords, "crop_words": CropWords}
 }
@@ -50,23 +50,17 @@ class ViewOptions(MethodOptions):
     overlap: bool = setting(False, "the two spans may share sentences")
     kept: float = setting(0.1, "share of sentences that stay in their surroundings", minimum=0.0, maximum=1.0)
     delete_words: float = setting(0.0, "share of the words deleted from each view", minimum=0.0, maximum=0.95)
-    pick_words: int = setting(0, "largest number of words that stay in a view, beside dropout; 0 keeps all", minimum=0)
+    pick_words: int = setting(0, "largest number of words that stay in a view; 0 keeps all", minimum=0)
     crop_words: float = setting(0.0, "largest share of words that stay, in one run; 0: all", minimum=0.0, maximum=1.0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if sum(bool(getattr(self, name)) for name in NOISES) > 1:
-            raise SettingsError(
-                "--delete-words, --pick-words and --crop-words are kinds of noise for one view: give one"
-            )
-        # All of them at once: some may be the method's defaults.
-        needed = [
-            "--no-overlap" if name == "overlap" else f"--{name} {value}"
-            for name, value in _UNREAD[self.positives].items()
-            if getattr(self, name) != value
-        ]
+            raise SettingsError("delete_words, pick_words and crop_words are kinds of noise for one view: give one")
+        # All are listed: some may be the method's defaults.
+        needed = [f"{name}={value}" for name, value in _UNREAD[self.positives].items() if getattr(self, name) != value]
         if needed:
-            raise SettingsError(f"--positives {self.positives} needs {' '.join(needed)}: give that, or other positives")
+            raise SettingsError(f"positives={self.positives} needs {' '.join(needed)}: give that, or other positives")
 
     def views(self, second_column: int = 0) -> tuple[View, ...]:
         """The two views of each sentence."""
@@ -95,7 +89,7 @@ class PairOptions(ViewOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.columns and self.positives != "itself":
-            raise SettingsError("--columns and --positives both say what the second view reads: give one of them")
+            raise SettingsError("`columns` and `positives` both say what the second view reads: give one of them")
 
     def views(self, second_column: int = 0) -> tuple[View, ...]:
         """The two views: of one column, or of the first two."""
@@ -118,10 +112,10 @@ class PairOptions(ViewOptions):
             SettingsError: nothing makes the views differ.
         """
         if not (model.dropout_rate or self.varied):
-            dropout = "--dropout 0.1, or " if model.has_transformer else ""
+            dropout = "dropout=0.1, or " if model.has_transformer else ""
             raise SettingsError(
                 "the two views of a sentence would be identical: this base has no dropout and no noise is set;"
-                f" give --positives neighbours if the corpus has documents, or {dropout}--delete-words 0.3"
+                f" give positives=neighbours if the corpus has documents, or {dropout}delete_words=0.3"
             )
 
 
@@ -246,8 +240,8 @@ class MNRL(ViewOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.positives != "itself" and self.hard_negatives:
-            one = f"--positives {self.positives} for one: leave it out, or give --method mnrl --positives itself"
-            raise SettingsError(f"--hard-negatives is for three text columns, and {one}")
+            one = f"positives={self.positives} for one: leave it out, or give method=mnrl with positives=itself"
+            raise SettingsError(f"`hard_negatives` is for three text columns, and {one}")
 
     def views(self, second_column: int = 0) -> tuple[View, ...]:
         """The text and its partner, and a hard negative where there is one."""
@@ -263,7 +257,7 @@ class MNRL(ViewOptions):
 class Neighbours(MNRL):
     """Neighbours.
 
-    −log exp(s·cos(aᵢ, bᵢ)) / Σⱼ exp(s·cos(aᵢ, bⱼ)), b the sentence beside a, j of other documents.
+    −log exp(s·cos(aᵢ, bᵢ)) / Σⱼ exp(s·cos(aᵢ, bⱼ)), b a neighbour of a, j of other documents.
 
     the loss: Henderson et al., 2017. arXiv:1705.00652.
     """

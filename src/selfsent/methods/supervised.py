@@ -227,9 +227,9 @@ class CrossEncoder(MethodOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.loss == "softmax" and self.scale is not None:
-            raise SettingsError("--scale divides scores, and --loss softmax learns classes: leave one of them out")
+            raise SettingsError("`scale` divides scores, and loss=softmax learns classes: leave one of them out")
         if self.loss != "softmax" and self.classes is not None:
-            raise SettingsError(f"--loss {self.loss} learns scores: leave out --classes, or give --loss softmax")
+            raise SettingsError(f"loss={self.loss} learns scores: leave out `classes`, or give loss=softmax")
 
     def views(self) -> tuple[View, ...]:
         """The pair as one input, perhaps in both orders."""
@@ -240,7 +240,7 @@ class CrossEncoder(MethodOptions):
         if self.loss == "softmax":
             return Labels("class", self.classes)
         low, high = (0.0, 1.0) if self.loss == "bce" else (-math.inf, math.inf)
-        return Labels("score", scale=self.scale, low=low, high=high, hint="; --loss softmax learns classes")
+        return Labels("score", scale=self.scale, low=low, high=high, hint="; loss=softmax learns classes")
 
     def fitted(self, columns: int, classes: int | None = None, largest: float | None = None) -> Self:
         """The options, with classes or scale of the corpus; `mse` learns scores as they are."""

@@ -25,8 +25,7 @@ def put_head(model: Encoder, options: Any) -> None:
     """
     if model.is_static:
         raise BaseEncoderError(
-            "this base is a table of token vectors, and takes their mean: what looks at single tokens needs a"
-            " transformer, such as --base bundled-raw"
+            "this base is a table of token vectors, and takes their mean: heads need a transformer, such as bundled-raw"
         )
     if isinstance(options, NgramOptions):
         from selfsent.models.heads.ngram_cnn import ngram_modules
@@ -38,7 +37,7 @@ def put_head(model: Encoder, options: Any) -> None:
             model.put_before_pooling(modules, options.filters * len(windows))
         elif list(map(_shape, model.token_modules)) != list(map(_shape, modules)):
             raise SettingsError(
-                "this base has an n-gram CNN of another shape: give its --windows, --filters, --activation and --masked"
+                "this base has an n-gram CNN of another shape: give its `windows`, `filters`, `activation` and `masked`"
             )
     elif model.pooling != CNN_POOL:
         from selfsent.models.heads.cnn_pool import CnnPool
@@ -46,7 +45,7 @@ def put_head(model: Encoder, options: Any) -> None:
         model.put_pooling(CnnPool(model.pooling_module.embedding_dimension, options.stride))
     elif model.pooling_module.stride != options.stride:
         own = model.pooling_module.stride
-        raise SettingsError(f"this base has a CNN pooling of another stride: give --stride {own}")
+        raise SettingsError(f"this base has a CNN pooling of another stride: give stride={own}")
 
 
 def _shape(module: nn.Module) -> tuple[str, list[torch.Size]]:

@@ -74,7 +74,7 @@ def _model_in(directory: Path) -> Path:
         return directory
     if is_run:
         record = read_json(directory / "run.json")
-        reason = "go on with it by --resume"
+        reason = "resume it first"
         if stopped := record.get("stopped"):
             reason = f"{stopped}; leave it out"
         elif record.get("status") == "finished":  # a comparison whose untrained base is best, or models of folds
@@ -89,19 +89,19 @@ def _model_in(directory: Path) -> Path:
 
 
 def refuse_unsafe(directory: Path) -> None:
-    """Refuse a directory that a download or a copy damaged, or whose author may mean harm.
+    """Reject a directory that is damaged or may be malicious.
 
     Code in it is never run. Weights are read from safetensors alone: a pickle may run code when it is opened.
 
     Raises:
-        BaseEncoderError: weights are damaged or in a pickle, or a module lies outside the directory.
+        BaseEncoderError: weights are damaged or in a pickle, or a module is outside the directory.
     """
     paths = [path for _, path in modules_of(directory)]
     for path in paths:
         pure = PurePosixPath(path), PureWindowsPath(path)
         if any(each.anchor or ".." in each.parts for each in pure):
             raise BaseEncoderError(
-                f"{directory / 'modules.json'} names {path!r}, which lies elsewhere: a model is one directory"
+                f"{directory / 'modules.json'} names {path!r}, which is elsewhere: a model is one directory"
             )
     folders = {directory, *(directory / path for path in paths)}
     folders |= {below for path in paths if path for below in (directory / path).rglob("*") if below.is_dir()}
@@ -123,7 +123,7 @@ def refuse_unsafe(directory: Path) -> None:
 
 @cache
 def _warn_of_hub(name: str) -> None:
-    """Say once that a name, perhaps a mistyped directory, is taken for a hub id."""
+    """Warn once that a name, perhaps a mistyped directory, is read as a hub id."""
     warnings.warn(f"there is no directory {name} here: it is taken from the hub", HubFallbackWarning, stacklevel=3)
 
 
@@ -134,7 +134,7 @@ def _from_hub(name: str) -> Path:
         cached = Path(snapshot_download(name, allow_patterns=_HUB_FILES, local_files_only=True))
         if any(cached.rglob("*.safetensors")):  # more than a tokenizer that another program has fetched
             return cached
-    except Exception:  # not in the cache: whatever the reason, the hub is asked next
+    except Exception:  # not in the cache, whatever the reason
         pass
     try:
         return Path(snapshot_download(name, allow_patterns=_HUB_FILES, etag_timeout=5))

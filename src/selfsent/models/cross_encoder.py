@@ -75,7 +75,7 @@ class CrossEncoder(Encoder):
         return found[:, 0] if found.shape[1] == 1 else found
 
     def save(self, directory: Path) -> None:
-        """Write a CrossEncoder of sentence-transformers, the language-model head in a file of its own beside it.
+        """Write a CrossEncoder of sentence-transformers, with the language-model head in a file of its own.
 
         The dense layer becomes the transformer's pooler, where it has one: another cross-encoder begins with it.
         """

@@ -1,4 +1,4 @@
-"""Dropout: what architectures call its rates, and how to switch it off for a while."""
+"""Dropout: the names of its rates in configurations, and a context without it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ DROPOUTS = (
     *("hidden_dropout_prob", "attention_probs_dropout_prob", "dropout", "attention_dropout", "embedding_dropout"),
     *("mlp_dropout", "attn_pdrop", "resid_pdrop", "embd_pdrop", "hidden_dropout", "activation_dropout", "dropout_rate"),
 )
-"""What the architectures call their dropout rates."""
+"""Names of dropout rates in configurations."""
 
 
 @contextmanager
 def without_dropout(module: nn.Module) -> Iterator[None]:
-    """Within the block the module is in evaluation mode; gradients flow as ever."""
+    """Within the block the module is in evaluation mode; gradients still flow."""
     training = [part for part in module.modules() if part.training]
     for part in training:
         part.training = False

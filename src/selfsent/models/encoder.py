@@ -34,11 +34,12 @@ def pooling_index(sentence_transformer: Any) -> int | None:
 
 
 class Encoder(nn.Module):
-    """Sentences in, vectors out, on packed batches; what a run trains and saves.
+    """The model that a run trains and saves: packed batches of sentences to vectors.
 
     Args:
         sentence_transformer: the ordinary model: a transformer, perhaps an n-gram CNN, a pooling, and whatever follows.
         language_model_head: the head that predicts words from the transformer's states, when the base has one.
+        whole: the directory of the encoder-decoder that the transformer is the first half of, if it is one.
     """
 
     is_static = False
@@ -46,7 +47,7 @@ class Encoder(nn.Module):
     has_transformer = True
     """Whether there is a transformer, instead of static embeddings or a recurrent network."""
     kind = "a transformer"
-    """For error messages."""
+    """Name in error messages."""
     lexical_weight = SEARCH_WEIGHT["transformer"]
     """Weight of BM25 added to the cosine in a search; a directory may override it in `search.json`."""
     _stem = 1
@@ -55,9 +56,15 @@ class Encoder(nn.Module):
     states: TokenStates
     """(tokens, d) last-layer states of every token of a packed batch, in packed order."""
 
-    def __init__(self, sentence_transformer: Any, language_model_head: LanguageModelHead | None = None) -> None:
+    def __init__(
+        self,
+        sentence_transformer: Any,
+        language_model_head: LanguageModelHead | None = None,
+        whole: Path | None = None,
+    ) -> None:
         super().__init__()
         self.sentence_transformer, self.language_model_head = sentence_transformer, language_model_head
+        self.whole = whole
         if not self.has_transformer:
             return
         self.tokenizer = sentence_transformer.tokenizer
@@ -132,24 +139,24 @@ class Encoder(nn.Module):
         """Let the pooling read the mean of two layers' states instead of the last layer's.
 
         Raises:
-            BaseEncoderError: there is one layer, or something stands between transformer and pooling already.
+            BaseEncoderError: there is one layer, or there are modules before the pooling already.
         """
         if layers == "last":
             return
         if not self.has_transformer:
-            raise BaseEncoderError(f"this base is {self.kind}, which has one layer: leave out --layers {layers}")
+            raise BaseEncoderError(f"this base is {self.kind}, which has one layer: leave out layers={layers}")
         if self.token_modules:
-            raise BaseEncoderError(f"this base has modules before its pooling, which --layers {layers} would replace")
+            raise BaseEncoderError(f"this base has modules before its pooling, which layers={layers} would replace")
         if self.transformer is not self.sentence_transformer[0].model:
             raise BaseEncoderError(
-                f"sentence-transformers reads only the last layer of this base's encoder: --layers {layers} cannot be"
+                f"sentence-transformers reads only the last layer of this base's encoder: layers={layers} cannot be"
             )
         config = self.transformer.config
         self.put_before_pooling([layer_mean(self.hidden_size, config.num_hidden_layers, layers)], self.hidden_size)
         config.output_hidden_states = True
 
     def put_affine(self, weight: Tensor, bias: Tensor) -> None:
-        """From now on vectors u come out as weight u + bias, of shapes (k, d) and (k,), in float32."""
+        """Append the map u → weight u + bias, of shapes (k, d) and (k,), in float32."""
         from sentence_transformers.base.modules import Dense
 
         k, d = weight.shape
@@ -174,11 +181,11 @@ class Encoder(nn.Module):
 
     @property
     def device(self) -> torch.device:
-        """Where the weights are."""
+        """Device of the weights."""
         return next(self.parameters()).device
 
     def word_vectors(self, ids: Tensor) -> Tensor:
-        """(..., d) vectors of token ids before anything is computed of them."""
+        """(..., d) input embeddings of token ids."""
         return cast(Tensor, self.words(ids))
 
     def token_vectors(self, packed: Packed) -> Tensor:
@@ -251,15 +258,13 @@ class Encoder(nn.Module):
     def require_transformer(self, why: str) -> None:
         """Raise a `BaseEncoderError` that begins with a reason, unless there is a transformer."""
         if not self.has_transformer:
-            raise BaseEncoderError(
-                f"{why}, and this base is {self.kind}: choose a transformer, such as --base bundled-raw"
-            )
+            raise BaseEncoderError(f"{why}, and this base is {self.kind}: choose a transformer, such as bundled-raw")
 
     def require_head(self, purpose: str, hidden: bool = True) -> LanguageModelHead:
         """The language-model head; a new one, with a warning, when the base came without.
 
         Args:
-            purpose: what needs it, for the warning.
+            purpose: its user, for messages.
             hidden: whether it predicts masked words from both sides, for which causal states are of no use.
 
         Raises:

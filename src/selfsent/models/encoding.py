@@ -21,7 +21,7 @@ from selfsent.models.static import StaticEncoder
 CHUNK = 4096
 """Sentences tokenised and sorted together, at most."""
 CHARACTERS = 1 << 22
-"""Characters tokenised together, at most; one longer text stands alone."""
+"""Characters tokenised together, at most; a longer text is tokenised alone."""
 TOKENS = {"cpu": 1 << 11, "cuda": 1 << 14}
 """Tokens in one forward pass, by kind of device; on a CPU there are two passes at a time."""
 
@@ -34,12 +34,12 @@ Pack = tuple[NDArray[np.int64], Packed]
 
 
 def tokens_at_once(model: Encoder) -> int:
-    """Tokens of one forward pass where a model lies."""
+    """Tokens of one forward pass on the device of a model."""
     return TOKENS.get(model.device.type, TOKENS["cpu"])
 
 
 def _chunked(texts: Iterable[str]) -> Iterator[list[str]]:
-    """Texts in order, as many at a time as are tokenised and sorted together; the texts alone say where it cuts."""
+    """Chunks of texts that are tokenised and sorted together; the borders depend on the texts alone."""
     chunk: list[str] = []
     characters = 0
     for text in texts:
@@ -53,7 +53,7 @@ def _chunked(texts: Iterable[str]) -> Iterator[list[str]]:
 
 
 def prompt_of(model: Any, side: Side | None = None) -> str:
-    """The prompt that a model wants in front of a text, often none, as sentence-transformers chooses it.
+    """The prompt that a model needs before a text, often none, as sentence-transformers chooses it.
 
     Args:
         model: an encoder, or a model of sentence-transformers.
@@ -80,7 +80,7 @@ def packs_of(model: Encoder, encoded: Mapping[str, Sequence[Sequence[int]]], roo
     """Packed batches of tokenised texts of similar length, of so many tokens; texts without tokens are in none.
 
     Args:
-        model: where it lies, the batches do.
+        model: the batches are on its device.
         encoded: output of the tokenizer: `input_ids`, and `token_type_ids` where texts were joined.
         room: tokens of a batch, unless one text has more.
     """
@@ -146,7 +146,7 @@ def encode(
         side: of a search, where the texts are of one: some models want a prompt in front of queries or documents.
 
     Returns:
-        (n, d) float32; zeros for a sentence of which the tokenizer leaves nothing.
+        (n, d) float32; zeros for a sentence without tokens.
 
     Raises:
         SettingsError: one string instead of a list.

@@ -59,7 +59,7 @@ class _Graph(nn.Module):
 
 
 def check_export(output: Path, overwrite: bool) -> None:
-    """Refuse what cannot work before anything that takes long.
+    """Reject an export that cannot work, before anything slow.
 
     Args:
         output: the directory to write.
@@ -78,7 +78,7 @@ def check_export(output: Path, overwrite: bool) -> None:
         if not (output / _ABOUT).is_file():
             raise OutputError(f"{output} exists and is no export of selfsent: name another directory")
         if not overwrite:
-            raise OutputError(f"{output} is there already: name another directory, or say --overwrite")
+            raise OutputError(f"{output} exists already: name another directory, or give overwrite=True")
 
 
 def export(model: Encoder, output: Path, normalize: bool = False) -> Exported:
@@ -160,7 +160,7 @@ def _to_onnx(model: Encoder, path: Path, normalize: bool) -> None:
 
 @contextlib.contextmanager
 def _silence() -> Iterator[None]:
-    """The exporter prints and warns about its own insides."""
+    """Silence the exporter, which prints and warns about its internals."""
     before = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:

@@ -12,10 +12,10 @@ from selfsent.models.encoding import prompt_of
 
 
 def fingerprint(model: Encoder) -> str:
-    """The same for every copy of an encoder, wherever it lies; another one after any training.
+    """A digest of an encoder that is the same for every copy and changes with any training.
 
-    It depends on weights, vocabulary, modules, pooling, longest input and prompts. Take it before the encoder is told
-    to compute in fewer bits, which changes weights.
+    It depends on weights, vocabulary, modules, pooling, longest input and prompts. Compute it before `quicken`, which
+    changes weights.
     """
     kinds = [type(module).__name__ for module in model.sentence_transformer]
     prompts = dict.fromkeys((prompt_of(model), prompt_of(model, "document")))

@@ -1,4 +1,4 @@
-"""Is the space alive? Figures that show a collapse long before a score does."""
+"""Health of the embedding space: figures that show a collapse long before a score does."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from selfsent.models.dropout import without_dropout
 from selfsent.models.encoder import Encoder
 
 SENTENCES = 128
-"""Sentences that the health of the space is measured on, at most."""
+"""Most sentences in a probe."""
 
 
 @dataclass(frozen=True)
 class Health:
-    """How the vectors of some sentences lie on the sphere.
+    """Distribution of the vectors of some sentences on the sphere.
 
     Args:
         mean_cosine: mean cosine of different sentences; near 1 when all point one way.
@@ -53,7 +53,7 @@ class Health:
         return now is not None and before is not None and now < 1e-3 < before
 
     def fault(self, start: Health | None) -> str:
-        """Why a run must not go on, given how it began, if that is known; empty where nothing is wrong."""
+        """Reason to stop a run, given its health at the start, if known; empty where nothing is wrong."""
         if not math.isfinite(self.mean_cosine):
             return "the embeddings are not finite"
         if start is not None and self.collapsed(start):
@@ -61,12 +61,12 @@ class Health:
         return "all pairs get the same score" if start is not None and self.scores_alike(start) else ""
 
     def to_json(self) -> dict[str, float]:
-        """The figures that are there, by name."""
+        """The known figures by name."""
         return {name: round(value, 6) for name, value in asdict(self).items() if value is not None}
 
 
 def measure(vectors: Tensor, again: Tensor | None = None) -> Health:
-    """Health of (n, d) vectors; `again`, (n, d), are the same sentences seen otherwise."""
+    """Health of (n, d) vectors; `again`, (n, d), are from a second view of the sentences."""
     unit = F.normalize(vectors.float(), dim=-1)
     if not bool(torch.isfinite(unit).all()):
         return Health(math.nan, math.nan, math.nan)
@@ -91,8 +91,8 @@ def probe(model: Encoder, views: Sequence[Packed], precision: AbstractContextMan
     Args:
         model: the encoder.
         views: one or more views of the batch, of which two are read.
-        precision: in which the vectors are computed; float32 by default. What is made of them is float32, and so are
-            the scores of pairs, whose differences bfloat16 would round away.
+        precision: autocast for the vectors; float32 by default. The figures are float32, and so are the scores of
+            pairs: bfloat16 would round their differences away.
     """
     with without_dropout(model):
         with precision or nullcontext():

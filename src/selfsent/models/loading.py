@@ -17,7 +17,7 @@ from selfsent.models.bases import resolve
 from selfsent.models.dropout import DROPOUTS, without_dropout
 from selfsent.models.encoder import Encoder, Pooling, pooling_index
 from selfsent.models.encoding import pack, prompt_of
-from selfsent.models.heads.language_model import load_head
+from selfsent.models.heads.language_model import load_head, predicts_by_decoder
 from selfsent.models.heads.layers import is_layer_mean
 from selfsent.models.heads.options import CNN_POOL, POOLINGS
 from selfsent.models.recurrent import RecurrentEncoder
@@ -27,7 +27,7 @@ from selfsent.models.token_states import position_offset
 
 _PROBE = "The printer on the second floor does not answer. "
 _ENCODER_STATES = {"method": "forward", "method_output_name": "encoder_last_hidden_state"}
-"""How a saved encoder half of BART is read; of T5 sentence-transformers loads the encoder alone."""
+"""Configuration for the encoder of BART; for T5, sentence-transformers loads only the encoder."""
 _LONG = 2048
 """Rough limit, in tokens, of the long probe."""
 
@@ -38,7 +38,7 @@ def load_encoder(base: str | Path, pooling: Pooling | None = None, dropout: floa
     Args:
         base: `bundled`, a directory or a hub id; see `selfsent.models.bases.resolve`.
         pooling: how token states become a vector; by default what the base was saved with, else mean.
-        dropout: dropout rate everywhere in the transformer; by default what the base's configuration says.
+        dropout: dropout rate everywhere in the transformer; by default that of the base's configuration.
 
     Raises:
         BaseEncoderError: the base cannot be found or loaded, has no single pooling behind its tokens, or is not
@@ -50,7 +50,7 @@ def load_encoder(base: str | Path, pooling: Pooling | None = None, dropout: floa
         if is_static(directory):
             if pooling not in (None, "mean"):
                 raise BaseEncoderError(
-                    f"{base} is a table of token vectors, and takes their mean: leave out --pooling {pooling}"
+                    f"{base} is a table of token vectors, and takes their mean: leave out pooling={pooling}"
                 )
             encoder = _load_static(directory)
         elif is_recurrent(directory):
@@ -58,7 +58,7 @@ def load_encoder(base: str | Path, pooling: Pooling | None = None, dropout: floa
         else:
             encoder = _load_transformer(base, directory, pooling, dropout)
         if dropout and not encoder.has_transformer:
-            raise BaseEncoderError(f"{base} is {encoder.kind}, without dropout: leave out --dropout")
+            raise BaseEncoderError(f"{base} is {encoder.kind}, without dropout: leave out `dropout`")
         _truncate(encoder)
         difference = _difference_to_peer(encoder) if encoder.has_transformer else None
     except SelfsentError:
@@ -84,7 +84,7 @@ def _load_static(directory: Path) -> StaticEncoder:
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Normalize, StaticEmbedding
 
-    # model2vec's own layout, whose configuration says whether vectors get length 1
+    # model2vec's own layout: its configuration has the flag for vectors of length 1
     ends = [Normalize()] if read_json(directory / "config.json").get("normalize") else []
     model = SentenceTransformer(modules=[StaticEmbedding.load(str(directory)), *ends], device="cpu")
     return StaticEncoder(model.float())
@@ -130,11 +130,8 @@ def _load_transformer(base: str | Path, directory: Path, pooling: Pooling | None
             config_kwargs=rates,
             model_kwargs={"dtype": torch.float32, "use_safetensors": True},
         )
-    reads = model[0].modality_config.get("text") or {}
-    if getattr(model[0].model.config, "is_encoder_decoder", False) and reads != _ENCODER_STATES:
-        raise BaseEncoderError(
-            f"{base} is an encoder-decoder that would make vectors of its decoder's states: choose an encoder, or T5"
-        )
+    if getattr(model[0].model.config, "is_encoder_decoder", False):
+        _keep_encoder_half(base, model[0], bool(modules))
     _complete_tokenizer(model[0])
     if not modules and model[0].modality_config.pop("message", None):  # a language model is to read texts, not chats
         model[0].input_formatter.supported_modalities = list(model[0].modality_config)
@@ -145,8 +142,35 @@ def _load_transformer(base: str | Path, directory: Path, pooling: Pooling | None
         raise BaseEncoderError(f"{base} is not a transformer followed by a pooling, which is what selfsent can train")
     _set_pooling(model, index, pooling)
     if (mode := model[index].pooling_mode) not in (*POOLINGS, CNN_POOL):
-        raise BaseEncoderError(f"{base} pools by {mode}, selfsent by {', '.join(POOLINGS)}: choose one with --pooling")
-    return Encoder(model, head)
+        raise BaseEncoderError(f"{base} pools by {mode}, selfsent by {', '.join(POOLINGS)}: choose one with `pooling`")
+    return Encoder(model, head, folder if predicts_by_decoder(config) else None)
+
+
+def _keep_encoder_half(base: str | Path, module: Any, saved: bool) -> None:
+    """Reduce a model like BART to its encoder; sentence-transformers' `Transformer` would read its decoder.
+
+    The decoder loses its layers, so that plain sentence-transformers gives the same states for the saved model.
+
+    Args:
+        base: its name.
+        module: the transformer.
+        saved: whether it was saved as part of a sentence encoder, which keeps its states.
+
+    Raises:
+        BaseEncoderError: the model is not built like BART, or its sentence vectors are those of its decoder.
+    """
+    model = module.model
+    if not hasattr(model, "encoder") or not hasattr(getattr(model, "decoder", None), "layers"):
+        raise BaseEncoderError(
+            f"{base} is an encoder-decoder of which selfsent cannot take the encoder: choose a BART or T5"
+        )
+    if saved and module.modality_config.get("text") != _ENCODER_STATES:
+        raise BaseEncoderError(f"{base} was trained to make vectors of its decoder's states: choose an encoder")
+    model.decoder.layers = nn.ModuleList()
+    model.config.decoder_layers = 0
+    for parameter in set(model.decoder.parameters()) - set(model.encoder.parameters()):
+        parameter.requires_grad_(False)
+    module.modality_config = {"text": _ENCODER_STATES}
 
 
 def _complete_tokenizer(module: Any) -> None:
@@ -187,9 +211,9 @@ def _truncate(encoder: Encoder) -> None:
 
 
 def _difference_to_peer(encoder: Encoder) -> str | None:
-    """What differs from sentence-transformers for the same text, `tokens` or `vectors`; None if nothing does.
+    """Difference to sentence-transformers for the same text: `tokens`, `vectors` or None.
 
-    A model may have settings that are not read here, and what is trained would not be what is used later.
+    A model may have settings that are not read here; training would then miss what is used later.
     """
     peer = encoder.sentence_transformer
     for prompt in dict.fromkeys((prompt_of(encoder), prompt_of(encoder, "query"), prompt_of(encoder, "document"))):

@@ -40,8 +40,8 @@ class NewBase:
     Args:
         kind: `gru`, `lstm`, `bilstm`, `random-table`, `bert` or `albert`.
         size: width of a state, of each direction, or of a static embedding.
-        source: a file of word vectors, or a table of static embeddings; for a transformer, an encoder whose vocabulary
-            it gets. Empty for random vectors and the vocabulary of `bundled-raw`.
+        source: a file of word vectors, or a table of static embeddings; for a transformer, the encoder that gives the
+            vocabulary. Empty for random vectors and the vocabulary of `bundled-raw`.
         layers: of a transformer, whose SIZE is LAYERSxWIDTH, such as 12x768; else 1.
     """
 
@@ -77,7 +77,7 @@ def make_base(base: NewBase, resolve: Callable[[str], Path]) -> Path:
     """The directory of an untrained base, in the cache; it is made the first time.
 
     Args:
-        base: which.
+        base: its parsed name.
         resolve: gives the directory of a base.
 
     Raises:
@@ -115,7 +115,7 @@ def in_cache(key: tuple[Any, ...], write: Callable[[Path], None]) -> Path:
     """The directory of an untrained base in the cache.
 
     Args:
-        key: what tells it from others.
+        key: everything that it depends on.
         write: writes it into a folder, the first time.
     """
     path = cache_folder() / "recurrent" / hashlib.blake2b(repr(key).encode(), digest_size=8).hexdigest()
@@ -167,7 +167,7 @@ def new_language_model(kind: str, tokenizer: Any, seed: int = 0, **shape: int) -
 
     Args:
         kind: `bert` or `albert`.
-        tokenizer: whose tokens it reads.
+        tokenizer: its tokenizer.
         seed: of the random numbers.
         **shape: `num_hidden_layers`, `hidden_size`, `num_attention_heads` and `intermediate_size`.
     """

@@ -1,4 +1,4 @@
-"""Device and number format of an encoder that is run."""
+"""Device and number format for inference and training."""
 
 from __future__ import annotations
 
@@ -63,12 +63,12 @@ def computes_int8(device: torch.device | str) -> bool:
 
 
 def quicken(model: Encoder, *, fast: bool, int8: bool) -> Encoder:
-    """Let an encoder that is only run from now on compute in as few bits as asked for, and as the processor has.
+    """Switch an encoder to inference in fewer bits, as far as the processor supports it.
 
     A table of token vectors has no products that could be quicker, and a recurrent network stays in float32.
 
     Args:
-        model: on the device that it is to be run on. It is changed, and returned.
+        model: an encoder on its final device. It is changed, and returned.
         fast: products in bfloat16 (`into_bfloat16`).
         int8: some of them in 8 bits (`into_int8`), the others in bfloat16.
 
@@ -83,14 +83,14 @@ def quicken(model: Encoder, *, fast: bool, int8: bool) -> Encoder:
 
 
 def quick_precision(device: torch.device | str, *, fast: bool, int8: bool = False) -> str:
-    """What `quicken` makes of it on a device: int8, bfloat16 or float32."""
+    """Precision after `quicken` on a device: int8, bfloat16 or float32."""
     if int8 and computes_int8(device):
         return "int8"
     return "bfloat16" if (fast or int8) and computes_bfloat16(device) else "float32"
 
 
 def inference_device() -> torch.device:
-    """Where a model that is only run lies: on the first CUDA device, where there is one."""
+    """Device for inference: the first CUDA device, else the CPU."""
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 

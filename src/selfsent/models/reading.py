@@ -1,4 +1,4 @@
-"""Whether an encoder was made for a text, judged by what its tokenizer makes of it."""
+"""Whether an encoder suits a text, judged by the tokens it gives."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from selfsent.data.corpus.clean import UNSPACED
 from selfsent.models.encoder import Encoder
 
 LOOKED_AT = 500
-"""Sentences that are looked at, the first ones."""
+"""Number of sentences examined, from the first."""
 UNKNOWN = 0.1
 """Share of unknown tokens from which an encoder can hardly read a text."""
 PIECES = 1.6
@@ -25,17 +25,17 @@ _ONE_LANGUAGE = range(8_000, 60_000)
 _WORD = re.compile(r"[^\W\d_]{3,}")
 
 
-def complaint_of_text(model: Encoder, texts: Sequence[str]) -> str | None:
+def reading_notice(model: Encoder, texts: Sequence[str]) -> str | None:
     """Notice shown when an encoder can hardly read some sentences, or was made for another language; mostly None."""
     if (share := unknown_share(model, texts)) >= UNKNOWN:
         return (
             f"{share:.0%} of the tokens are unknown to this encoder: it can hardly read this text, choose another one,"
-            " or add --clean where the texts hold markup or URLs"
+            " or add `clean` where the texts hold markup or URLs"
         )
     if (pieces := pieces_of_a_word(model, texts)) >= PIECES and model.vocabulary_size in _ONE_LANGUAGE:
         return (
             f"this encoder was probably made for another language: it splits the words of this text into {pieces:.1f}"
-            " pieces each, where 1.1 to 1.4 are usual; choose another one"
+            " pieces each, where 1.1 to 1.4 are normal; choose another one"
         )
     return None
 

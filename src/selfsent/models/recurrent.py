@@ -16,15 +16,15 @@ from selfsent.models.static import LONGEST
 from selfsent.models.token_states import Read, TokenStates, last_layer
 
 KINDS = {"gru": "lasttoken", "lstm": "lasttoken", "bilstm": "max"}
-"""The networks, and how each is pooled: one that reads both ways has read no sentence whole at its last token."""
+"""The networks and their poolings; the last token of a bidirectional one has not seen the whole sentence."""
 _SPREAD = 0.1
-"""Standard deviation of the numbers that word vectors begin as."""
+"""Standard deviation of initial word vectors."""
 
 
 def run(network: nn.GRU | nn.LSTM, inputs: Tensor, packed: Packed, first: Tensor | None = None) -> Tensor:
     """(tokens, h) states of a recurrent network of one layer, in packed order.
 
-    In float32, whatever the rest is computed in: an error in one state would be handed on to all behind it.
+    Always in float32: a rounding error in one state would reach all later ones.
 
     Args:
         network: it reads from left to right, or both ways.
@@ -39,9 +39,9 @@ def run(network: nn.GRU | nn.LSTM, inputs: Tensor, packed: Packed, first: Tensor
 
 
 def begin_orthogonal(network: nn.GRU) -> None:
-    """Give what states are multiplied by random orthogonal matrices, one for each gate (Kiros et al. 2015, section 3).
+    """Initialise the recurrent weights as random orthogonal matrices, one for each gate (Kiros et al. 2015, section 3).
 
-    A state then keeps its length from step to step, and with it what was read first.
+    A state then keeps its length from step to step, and with it the first words.
     """
     for name, weight in network.named_parameters():
         if name.startswith("weight_hh"):
@@ -54,7 +54,7 @@ class RecurrentStates(TokenStates):
 
     Args:
         words: the word vectors.
-        network: what reads them.
+        network: the recurrent network.
     """
 
     def __init__(self, words: nn.Embedding, network: nn.GRU | nn.LSTM) -> None:
@@ -69,7 +69,7 @@ class RecurrentStates(TokenStates):
 class RecurrentEncoder(Encoder):
     """Word vectors, a recurrent network and a pooling: sentence-transformers' `WordEmbeddings`, `LSTM` and `Pooling`.
 
-    In place of the `LSTM` there may be a `Gru` of selfsent's own.
+    The network may also be selfsent's own `Gru`.
 
     Args:
         sentence_transformer: its first two modules are word vectors and network.
@@ -112,7 +112,7 @@ def new_recurrent(
     fixed: bool = False,
     seed: int = 0,
 ) -> RecurrentEncoder:
-    """An encoder whose network nobody has trained.
+    """An encoder with an untrained network.
 
     Args:
         kind: one of `KINDS`.
@@ -120,7 +120,7 @@ def new_recurrent(
         size: numbers in a state, of each direction.
         vectors: (vocabulary, d) word vectors, or the d of random ones.
         fixed: whether training leaves the word vectors as they are.
-        seed: of the random numbers that all else begins as.
+        seed: of the initial weights.
     """
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import LSTM, Pooling, WordEmbeddings

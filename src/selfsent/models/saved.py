@@ -1,4 +1,4 @@
-"""What the directory of a saved model holds, and its SentenceTransformer, selfsent's own modules included."""
+"""Properties of a saved model, read from its directory, and loading it with selfsent's own modules."""
 
 from __future__ import annotations
 
@@ -80,8 +80,8 @@ def is_sentence_encoder(directory: Path) -> bool:
     """
     if saved_pooling(directory) is None:
         return False
-    asked = read_json(directory.resolve().parent / "run.json").get("asked")
-    return not isinstance(asked, dict) or asked.get("method") not in ("mlm", "pretrain", "table")
+    config = read_json(directory.resolve().parent / "run.json").get("asked")
+    return not isinstance(config, dict) or config.get("method") not in ("mlm", "pretrain", "table")
 
 
 def is_trained_transformer(directory: Path) -> bool:
@@ -93,7 +93,7 @@ def load_sentence_transformer(directory: str | Path, **options: Any) -> Any:
     """The SentenceTransformer in a local directory; no code runs but sentence-transformers' and selfsent's own.
 
     Args:
-        directory: where it was saved.
+        directory: the saved model.
         **options: for its constructor.
     """
     from sentence_transformers import SentenceTransformer

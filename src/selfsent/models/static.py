@@ -1,4 +1,4 @@
-"""Static embeddings: a table of token vectors, whose mean is the sentence vector. Hundreds of times as fast.
+"""Static embeddings: a sentence vector is the mean of token vectors from a table. Hundreds of times as fast.
 
 Importing sentence-transformers takes more than a second, so a plain table is loaded and saved without it.
 """
@@ -31,7 +31,7 @@ _PLAIN = {"__version__", "default_prompt_name", "model_type", "prompts", "simila
 
 
 class StaticEmbedding(nn.Module):
-    """Stands in for the class of that name in sentence-transformers: a table, and the tokenizer of its rows."""
+    """Replacement for the class of that name in sentence-transformers: a table and its tokenizer."""
 
     def __init__(self, tokenizer: Tokenizer, weights: Tensor) -> None:
         super().__init__()
@@ -44,12 +44,12 @@ class StaticEmbedding(nn.Module):
 
 
 class PlainTable(nn.Sequential):
-    """Stands in for a SentenceTransformer of a `StaticEmbedding` alone, until other modules are appended.
+    """Replacement for a SentenceTransformer of a `StaticEmbedding`, until other modules are appended.
 
     Args:
         table: the table.
         module: its entry in `modules.json`.
-        config: what its `config_sentence_transformers.json` says.
+        config: content of `config_sentence_transformers.json`.
     """
 
     def __init__(self, table: StaticEmbedding, module: dict[str, Any], config: dict[str, Any]) -> None:
@@ -166,9 +166,9 @@ class StaticEncoder(Encoder):
         return self.after_pooling(mean, leave_out)
 
     def put_affine(self, weight: Tensor, bias: Tensor) -> None:
-        """As everywhere; applied to the rows of a bare table, since a mean of vectors maps as they do.
+        """Apply the map to the rows of a bare table, since it commutes with the mean.
 
-        So it stays a table alone, and a text without tokens stays at zero.
+        The encoder stays a bare table, and a text without tokens stays at zero.
         """
         if len(self.sentence_transformer) > 1:
             super().put_affine(weight, bias)
@@ -183,7 +183,7 @@ def as_transformers(tokenizer: Tokenizer, **special: str) -> Any:
 
     Args:
         tokenizer: of `tokenizers`.
-        **special: tokens by what they are for: `cls_token`, `sep_token`, ...
+        **special: special tokens by role: `cls_token`, `sep_token`, ...
     """
     from transformers import PreTrainedTokenizerFast
 
@@ -204,7 +204,7 @@ def new_table(tokenizer: Tokenizer, size: int, seed: int = 0) -> StaticEncoder:
     """An untrained encoder: random static embeddings.
 
     Args:
-        tokenizer: whose tokens get a vector each.
+        tokenizer: each of its tokens gets a vector.
         size: width of a vector.
         seed: of the random numbers.
     """

@@ -25,7 +25,7 @@ def last_layer(output: Any) -> Tensor:
 
 
 class TokenStates:
-    """Runs a transformer on packed batches: end to end, or where that changes the result, in small padded blocks.
+    """Runs a transformer on packed batches: concatenated, or where that changes the result, in small padded blocks.
 
     Args:
         transformer: of transformers, without any head; its attention is replaced where that changes no state.
@@ -35,10 +35,10 @@ class TokenStates:
     def __init__(self, transformer: Any, tokenizer: Any) -> None:
         self.transformer, self.tokenizer = transformer, tokenizer
         self.position_offset = position_offset(transformer)
-        """What is added to positions, which count from 0."""
+        """Position id of the first token."""
         self.reads_types = "token_type_ids" in inspect.signature(transformer.forward).parameters
         self.runs_packed = self._try_packed()
-        """Whether sentences lie end to end, without padding."""
+        """Whether sentences are concatenated, without padding."""
 
     def __call__(self, packed: Packed, read: Read = last_layer) -> Tensor:
         """Last-layer states of every token, (tokens, d), in packed order.
@@ -91,7 +91,7 @@ class TokenStates:
             self.transformer.set_attn_implementation(attention.ATTENTION)
             try:
                 fits = torch.allclose(self._end_to_end(probe), padded, atol=1e-3, rtol=1e-3)
-                # A window that is in the mask alone would be lost, and the probe is too short to tell.
+                # A window that is only in the mask would be lost, and the probe is too short to show it.
                 kinds = getattr(self.transformer.config, "layer_types", None) or ["sliding_attention"]
                 windows = getattr(self.transformer.config, "sliding_window", None) and "sliding_attention" in kinds
                 fits = fits and (probe.saw_window or not windows)

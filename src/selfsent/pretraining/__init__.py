@@ -1,1 +1,1 @@
-"""A vocabulary and an encoder from nothing but text: what comes before there is a base to train."""
+"""Pretraining: a vocabulary and an encoder from text alone."""

@@ -69,12 +69,12 @@ def positive_information(counts: Any) -> Any:
 
 @torch.no_grad()
 def start_from_counts(model: Any, table: TokenTable, mask: int, seed: int) -> None:
-    """Give a BERT the weights that counts of a text say.
+    """Initialise a BERT from counts of a text.
 
     Args:
         model: the language model, with two heads or more of an even size; it is changed.
         table: the text.
-        mask: id of the mask token, which is to say next to nothing of itself.
+        mask: id of the mask token, which starts near zero.
         seed: of the factorisation.
     """
     from sklearn.utils.extmath import randomized_svd
@@ -99,7 +99,7 @@ def start_from_counts(model: Any, table: TokenTable, mask: int, seed: int) -> No
 
 
 def _look_at_neighbours(bert: Any, size: int, heads: int) -> None:
-    """Let each head of the first layer hand on the word at −1, +1, −2, +2 and so on.
+    """Make each head of the first layer copy the word at −1, +1, −2, +2 and so on.
 
     The first head-sized part of the embeddings holds position codes, cosines and sines of evenly spaced frequencies. A
     head's query reads them, its key reads them turned by its offset, so that they meet where the offset is right.

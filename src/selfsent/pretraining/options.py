@@ -17,7 +17,7 @@ DEFAULTS = Settings(
 
 @dataclass(frozen=True)
 class VocabularyOptions:
-    """What vocabulary is learned.
+    """Options of a new vocabulary.
 
     Raises:
         SettingsError: a value is out of range.
@@ -51,10 +51,10 @@ class Options(VocabularyOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.hidden_size % (2 * self.heads):
-            sizes = f"--hidden-size {self.hidden_size} with --heads {self.heads}"
+            sizes = f"hidden_size={self.hidden_size} with heads={self.heads}"
             raise SettingsError(f"{sizes}: each head must get an even, whole share")
         if self.start == "counts" and self.heads < 2:
-            raise SettingsError("--start counts keeps the width of one head for positions: give --heads 2 or more")
+            raise SettingsError("start=counts keeps the width of one head for positions: give heads=2 or more")
 
 
 @dataclass(frozen=True)
@@ -66,4 +66,4 @@ class TableOptions(VocabularyOptions):
     """
 
     size: int = setting(256, "numbers in a vector", minimum=2)
-    seed: int = setting(0, "seed of the random numbers that the vectors begin as", minimum=0, maximum=2**31 - 1)
+    seed: int = setting(0, "seed of the initial vectors", minimum=0, maximum=2**31 - 1)

@@ -32,9 +32,9 @@ from selfsent.training.fit import isolated_rng
 from selfsent.training.run_directory import RunDirectory, save_model
 
 _DROPOUT = 0.1
-"""Of later training."""
+"""Dropout rate of later training."""
 _VERSION = 1
-"""Another one for starting weights that are made differently."""
+"""Version of the starting weights; raise it when they change."""
 
 
 def pretrain(
@@ -53,7 +53,7 @@ def pretrain(
     Args:
         corpus: a corpus, anything `read_corpus` reads, or a function that is called for it.
         output: the run directory; the encoder is in `model`.
-        tokenizer: a directory, hub id or `bundled-raw`, whose tokenizer is used instead of a new one.
+        tokenizer: an encoder (directory, hub id or `bundled-raw`) to take the tokenizer from, instead of a new one.
         resume: go on with the run in `output`.
         overwrite: throw away the run in `output`.
         progress: follows the run; by default it is shown, as in `selfsent.train`.
@@ -100,13 +100,13 @@ def make_table(
     quiet: bool = False,
     **changes: Any,
 ) -> Path:
-    """Make a table of token vectors that nobody has trained, to be the base of `selfsent.train`.
+    """Make an untrained table of token vectors, as a base for `selfsent.train`.
 
     Args:
-        corpus: what the vocabulary is learned on: a corpus, anything `read_corpus` reads, or a function that is called
+        corpus: text for the vocabulary: a corpus, anything `read_corpus` reads, or a function that is called
             for it; None where there is a tokenizer.
         output: the directory; the table is in `model`.
-        tokenizer: an encoder whose tokenizer is taken instead.
+        tokenizer: an encoder to take the tokenizer from, instead.
         overwrite: throw away what is in `output`.
         progress: follows how it goes; by default it is shown.
         quiet: nothing is shown.
@@ -127,7 +127,7 @@ def make_table(
         raise SettingsError(f"a table has no option {min(unknown)!r}; {guess(min(unknown), names)}")
     options = TableOptions(**changes)
     if (corpus is None) == (tokenizer is None):
-        raise SettingsError("give either a corpus to learn a vocabulary on, or --tokenizer ENCODER")
+        raise SettingsError("give either a corpus to learn a vocabulary on, or tokenizer=ENCODER")
     given: Any = None if tokenizer is None else given_tokenizer(tokenizer, changes, special=())
     directory = RunDirectory(Path(output))
     directory.check(resume=False, overwrite=overwrite, read=[tokenizer])

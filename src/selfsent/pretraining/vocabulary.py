@@ -23,7 +23,7 @@ _LONGEST_WORD = 100
 """Characters of a word that are learned from as one; WordPiece takes none longer, and to learn from one of a million
 characters takes minutes."""
 _COVERED = 0.9999
-"""Share of the characters of the text that have a place in the alphabet."""
+"""Share of the characters of the text covered by the alphabet."""
 _TOO_LONG = re.compile(rf"\S{{{_LONGEST_WORD}}}(?=\S)")
 
 
@@ -48,7 +48,7 @@ def text_of(corpus: Text) -> Corpus:
 
 
 def given_tokenizer(name: str | Path, changes: Collection[str], special: Sequence[str] = SPECIAL) -> Any:
-    """The tokenizer of another encoder, in place of a vocabulary of its own.
+    """The tokenizer of another encoder, instead of a new vocabulary.
 
     Args:
         name: of the encoder.
@@ -61,8 +61,7 @@ def given_tokenizer(name: str | Path, changes: Collection[str], special: Sequenc
     """
     tokenizer = load_tokenizer(resolve(name), special)
     if unread := {item.name for item in dataclasses.fields(VocabularyOptions)}.intersection(changes):
-        flag = min(unread).replace("_", "-")
-        raise SettingsError(f"--tokenizer brings a vocabulary of its own: leave out --{flag}")
+        raise SettingsError(f"`tokenizer` brings a vocabulary of its own: leave out `{min(unread)}`")
     return tokenizer
 
 
@@ -78,7 +77,7 @@ def train_vocabulary(corpus: Corpus, options: VocabularyOptions, notice: Callabl
         options: size, special entries included (a small corpus may give fewer); whether upper case, accents and vowel
             signs are kept; `wordpiece` (words split at spaces and punctuation, then into pieces) or `unigram` (pieces
             of a language model, a space being part of the piece behind it).
-        notice: is told what is made.
+        notice: receives a line on the vocabulary.
 
     Raises:
         SettingsError: the alphabet alone fills the vocabulary.
@@ -99,12 +98,11 @@ def train_vocabulary(corpus: Corpus, options: VocabularyOptions, notice: Callabl
     tokenizer.normalizer = normalizers.Sequence([*steps, normalizers.NFC()])
     normal = tokenizer.normalizer.normalize_str
     alphabet = _alphabet(map(normal, _sample(corpus, _FOR_ALPHABET)))
-    # In word pieces each character stands twice: at the beginning of a word, and within it.
+    # WordPiece has each character twice: at the beginning of a word, and within it.
     least = len(special) + len(alphabet) * (2 if words else 1)
     if least > size:
         raise SettingsError(
-            f"--vocabulary-size is {size}; the text has {len(alphabet):,} characters, which alone need"
-            f" {least:,} entries"
+            f"vocabulary_size is {size}; the text has {len(alphabet):,} characters, which alone need {least:,} entries"
         )
     texts = _sample(corpus, _SENTENCES)
     common: dict[str, Any] = {"vocab_size": size, "initial_alphabet": alphabet, "show_progress": False}

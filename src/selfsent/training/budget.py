@@ -1,4 +1,4 @@
-"""Time budgets: the number of steps that fit is tried out before the first, and follows the clock from then on."""
+"""Time budgets: the number of steps is estimated by trial steps, and then follows the clock."""
 
 from __future__ import annotations
 
@@ -26,29 +26,29 @@ PROBES = 20
 TENTHS = 10
 """Checkpoints and scores in a run, where the user does not say how many steps apart."""
 FEW = 10
-"""Steps below which a budget taught next to nothing."""
+"""Steps below which a budget is too short."""
 APART = 30.0
 """Least seconds between two checkpoints, where the user does not say how many steps: less is soon done again."""
 MOST_STEPS = 10**9
 LOOKS = 20
-"""Looks at the clock whose median is the time of a step; an outlier does not count."""
+"""Measurements kept; the time of a step is their median, to ignore outliers."""
 KNOWN = 3
-"""Looks that the tried steps count for."""
+"""Measurements that the trial steps count for."""
 CHANGE = 1.3
-"""Ratio from which two looks in a row are the machine's new speed."""
+"""Ratio from which two measurements in a row are the new speed."""
 BETWEEN_LOOKS = 0.005
-"""Least share of the budget between two looks."""
+"""Least share of the budget between two measurements."""
 TOLERANCE = 0.02
 """Share of the budget that a run may end early or late before its end is moved."""
 NEARLY = 0.9
-"""Share of the schedule after which a run out of time ends at once; before, it may still walk down to the end."""
+"""Share of the schedule after which a run out of time ends at once; before, the learning rate still decays."""
 TELLING = 0.1
-"""Least change of the number of steps that is shown."""
+"""Least relative change of the number of steps that is reported."""
 
 
 @dataclass(frozen=True)
 class Clock:
-    """What the budget of a run counts in addition to its training.
+    """The part of a budget outside training.
 
     Args:
         started: when the budget began to run, by `time.perf_counter`.
@@ -67,7 +67,7 @@ class Split:
         budget: all of it.
         start: spent before the first step.
         pauses: for probes, checkpoints and scores along the way.
-        after: kept for what follows the last step.
+        after: reserved for saving and scoring after the last step.
         step: of one step.
     """
 
@@ -112,7 +112,7 @@ class TimeBudget:
         self._step_seconds.extend([split.step] * KNOWN)
 
     def lay_out(self, loop: Loop, clock: Clock) -> None:
-        """Find the number of steps: as asked for, as they fit the budget, or as decided before."""
+        """Set the number of steps: as configured, as they fit the budget, or as decided before a resume."""
         if course := self.directory.record.get("course"):
             self.schedule = Schedule(course["laid_out"], tuple((step, steps) for step, steps in course["turns"]))
         elif self.settings.budget is not None:
@@ -145,11 +145,11 @@ class TimeBudget:
             self.start(split, split.start if spent is None else spent)
 
     def leave_out(self, seconds: float) -> None:
-        """Leave out time that no step took."""
+        """Exclude time outside steps from the measurements."""
         self._paused += seconds
 
     def look(self, step: int) -> None:
-        """Set `wanted` before a step, by the clock of the first process, which tells the others during the step.
+        """Set `wanted` before a step, by the clock of the first process, which shares it during the step.
 
         Args:
             step: number of steps taken.
@@ -217,7 +217,7 @@ def _seconds(action: Callable[[], object]) -> float:
 def try_out(loop: Loop, clock: Clock) -> tuple[Split, int]:
     """The split of a budget and the number of steps that fit; learner and optimiser are left as they were.
 
-    Some 3 % of the time left, but at least 6 steps where 15 % allow it, is spent on steps whose outcome is thrown away.
+    Some 3 % of the time left, but at least 6 steps where 15 % allow it, is spent on steps that are undone.
     A checkpoint, a score and a probe are timed once each.
 
     Args:

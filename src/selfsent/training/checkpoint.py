@@ -1,4 +1,4 @@
-"""Checkpoints in safetensors and JSON, checked when they are read, and the model of the best score beside them."""
+"""Checkpoints in safetensors and JSON, checked when they are read, and the model of the best score."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def save_checkpoint(
     """Write a checkpoint, whole or not at all.
 
     Args:
-        directory: its path; what is there is replaced.
+        directory: its path; an existing one is replaced.
         learner: saved with all its submodules and buffers.
         optimizer: its moments are saved.
         progress: progress of the run, as JSON; must hold `step`.

@@ -47,7 +47,7 @@ def labels_of(wanted: Labels, method: str, corpus: Corpus, rows: np.ndarray) -> 
         wanted: labels that the method needs.
         method: its name, for messages.
         corpus: the corpus with the labels.
-        rows: (sentences,) rows to train on, which must have something to tell apart.
+        rows: (sentences,) rows to train on; their labels must differ.
 
     Raises:
         SettingsError: there are none, or not of the kind, or beyond the scale, or all the same.
@@ -78,7 +78,7 @@ def _classes(wanted: Labels, method: str, corpus: Corpus) -> KnownLabels:
     if len(none):
         name = repr(names[codes[none[0]]])
         raise SettingsError(
-            f"row {none[0] + 1} of the corpus has the class {name}, which stands for none: leave such rows out"
+            f"row {none[0] + 1} of the corpus has the class {name}, which means none: leave such rows out"
         )
     most = wanted.classes or _MOST_CLASSES
     if len(names) > most:

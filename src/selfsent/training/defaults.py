@@ -1,4 +1,4 @@
-"""Defaults where the user names nothing: method, base, and settings for a kind of base."""
+"""Default method, base, and settings for a kind of base."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from selfsent.models.saved import is_recurrent, is_sentence_encoder, is_static, 
 from selfsent.settings import Settings
 
 DEFAULT_METHOD = "neighbours"
-"""The method unless the corpus asks for another."""
+"""The default method for corpora with documents."""
 _ENOUGH = 0.5
 """Least share of sentences with a neighbour for training on neighbours: the others are left out."""
 FOR_SINGLE: tuple[str, Mapping[str, Any]] = ("simcse", {"pooling": "mean", "mlp": False, "crop_words": 0.5})
@@ -46,7 +46,7 @@ def default_method(corpus: Corpus, base: str | Path | None) -> tuple[Method, Map
         )
     if len(corpus.view_columns) > 1:
         return METHODS["mnrl"], {}, "rows of several texts"
-    if corpus.documents is not None and Documents(np.asarray(corpus.documents)).company_share >= _ENOUGH:
+    if corpus.documents is not None and Documents(np.asarray(corpus.documents)).accompanied_share >= _ENOUGH:
         return METHODS[DEFAULT_METHOD], {}, "the sentences have neighbours"
     name, settings = for_single(base)
     no_documents = corpus.documents is None
@@ -96,9 +96,9 @@ def default_base(
     Args:
         method: the learning method.
         given: options and settings that were given.
-        head: name of a head that was asked for.
-        pooling: that was asked for.
-        dropout: that was asked for.
+        head: name of the requested head.
+        pooling: the requested pooling.
+        dropout: the requested dropout rate.
 
     Raises:
         SettingsError: an option is out of range.

@@ -27,7 +27,7 @@ from selfsent.models.encoder import Encoder
 from selfsent.models.health import SENTENCES, probe
 from selfsent.models.loading import load_encoder
 from selfsent.models.precision import autocast
-from selfsent.models.reading import LOOKED_AT, complaint_of_text
+from selfsent.models.reading import LOOKED_AT, reading_notice
 from selfsent.progress import Progress
 from selfsent.settings import Precision, Settings
 from selfsent.training.checks import reject_alike, reject_constant, reject_wordless
@@ -38,11 +38,11 @@ from selfsent.training.run_directory import RunDirectory, save_model
 from selfsent.training.teacher_vectors import cached_vectors
 
 _MOST_IN_ONE = 0.5
-"""Share of the sentences in one document from which its sentences are negatives of each other: there are few others."""
+"""Share of the sentences in one document above which they are negatives of each other, for lack of others."""
 
 
 def isolated_rng() -> AbstractContextManager[None]:
-    """Context in which torch's random numbers are a run's own; outside they go on as if nothing had been drawn."""
+    """Context that restores torch's random state at its end."""
     return torch.random.fork_rng([torch.cuda.current_device()] if torch.cuda.is_available() else [])
 
 
@@ -64,7 +64,7 @@ def fit(
         plan: method, options and settings.
         directory: a run directory that was checked and matched.
         run_config: checkpoints and scores along the way.
-        progress: receives notices and progress; nobody without it.
+        progress: receives notices and progress.
 
     Raises:
         BaseEncoderError: the base cannot be loaded.
@@ -149,7 +149,7 @@ def _batches(
     for view in plan.views:
         if view.noise is not None:
             reject_wordless(model.tokenizer, view.noise, corpus.texts(rows[:500], corpus.view_columns[view.column]))
-    if line := complaint_of_text(model, corpus.texts(rows[:LOOKED_AT], corpus.view_columns[0])):
+    if line := reading_notice(model, corpus.texts(rows[:LOOKED_AT], corpus.view_columns[0])):
         notice(line)
     documents = None if corpus.documents is None else Documents(np.asarray(corpus.documents))
     advance, longest = partial(progress.count, "tokenising", total=len(corpus)), max(LONGEST, settings.max_length)
@@ -193,7 +193,7 @@ def _batches(
 
 
 def _with_steps(plan: Plan, batches: Batches, notice: Notice) -> Settings:
-    """The settings with steps in place of epochs."""
+    """The settings, with epochs converted to steps."""
     settings = batches.settings
     if settings.epochs:
         steps = max(1, round(settings.epochs * batches.steps_per_epoch))
@@ -226,7 +226,7 @@ def rows_with_neighbours(
     left = int(len(rows) - alone.sum())
     if left < 2:
         raise SettingsError(
-            f"{plan.method.name} reads what stands beside a sentence: no document has two sentences: give"
+            f"{plan.method.name} reads the neighbours of a sentence, and no document has two sentences: give"
             " split_sentences=True if a text holds several, or check the document column"
         )
     if alone.any():
@@ -250,7 +250,7 @@ def notice_of_cut(batches: Batches, split: bool) -> str | None:
         return None
     what, instead = ("sentences", "") if split else ("texts", "split_sentences=True if they are paragraphs, or ")
     if grown := {view.passage.length_option for view in batches.views if view.passage} - {None}:
-        what, instead = "passages", f"a smaller {' or '.join(sorted(map(str, grown)))}, or "
+        what, instead = "passages", f"a smaller {' or '.join(f'`{name}`' for name in sorted(map(str, grown)))}, or "
     return f"{cut:,} of {total:,} {what} are cut after {longest} tokens: give {instead}max_length"
 
 

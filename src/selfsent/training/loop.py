@@ -113,13 +113,13 @@ class Loop:
         self.stopping = False
 
     def _precision_on(self, device: str) -> Precision:
-        """Precision of the run; with `auto` a resumed run keeps the one it began in, on whatever processor."""
-        begun: Precision | None = self.directory.record.get("precision") if self.directory.resumed else None
-        if self.settings.precision != "auto" or begun is None:
+        """Precision of the run; with `auto` a resumed run keeps the one it started with."""
+        earlier: Precision | None = self.directory.record.get("precision") if self.directory.resumed else None
+        if self.settings.precision != "auto" or earlier is None:
             return resolve_precision(self.settings.precision, device)
-        if begun == "bfloat16" and not computes_bfloat16(device):
-            self.notice("the run began in bfloat16 and goes on so, which this processor is slow at")
-        return begun
+        if earlier == "bfloat16" and not computes_bfloat16(device):
+            self.notice("the run keeps the bfloat16 that it started with, which is slow on this processor")
+        return earlier
 
     @property
     def steps(self) -> int:
@@ -152,7 +152,7 @@ class Loop:
             if rank() == 0:
                 save_model(self.directory.model, self.learner.save)
             self.directory.update(status="trained", seconds=time.perf_counter() - started)
-            self.best.forget()  # not before: a run resumed after a kill would need it
+            self.best.forget()  # not before: a run resumed after a crash needs it
         if mean_over_processes(float(self.stopped.is_set()), self.device):  # too late for a step, not for scores
             raise Interrupted
 
@@ -185,7 +185,7 @@ class Loop:
                 raise Interrupted
 
     def _is_due(self, every: int | None, share: int) -> bool:
-        """Whether something is due after this step: every so many steps as the user says, else of the schedule."""
+        """Whether something is due after this step: every `every` steps, else every `share` of the schedule."""
         return self.step % every == 0 if every else self.budget.schedule.passes(self.step, share)
 
     def _take_step(self, meter: Meter) -> None:
@@ -201,7 +201,7 @@ class Loop:
 
     def advance(self, step: int) -> tuple[float, float, float, int, int]:
         """One optimiser step; returns loss sum, its count, gradient norm, and sentences and tokens of all processes."""
-        # Dropout, like noise, is a function of seed, step and process: there is no running state to lose.
+        # Dropout, like noise, is a function of seed, step and process, so that resuming is exact.
         torch.manual_seed(make_key(self.settings.seed, step, rank(), 7) % 2**63)
         schedule = self.budget.schedule
         share = rate_at(schedule.position(step), schedule.laid_out, self.settings)
@@ -229,7 +229,7 @@ class Loop:
         return total, count, norm, sentences * world_size(), tokens * world_size()
 
     def _over_processes(self, total: float, count: float) -> tuple[float, float]:
-        """Loss and count of all processes, which also agree to stop: at any one's signal, or the first one's clock."""
+        """Loss and count over all processes, which also agree here whether to stop and on the first one's clock."""
         self.stopping = self.stopped.is_set()
         if world_size() == 1:
             return total, count

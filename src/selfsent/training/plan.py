@@ -1,4 +1,4 @@
-"""What decides the result of a run: method, options and settings, resolved from what the user gave."""
+"""Plan of a run: method, options and settings, resolved from arguments and defaults."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Plan:
         settings: how long and how fast.
         base: name of the base encoder.
         pooling: how token states become a vector; None to leave it as the base has it, or to a CNN.
-        dropout: dropout rate of the encoder; None for what its configuration says.
+        dropout: dropout rate of the encoder; None for that of its configuration.
         whiten: strength of the whitening of the trained encoder at the end; 0 for none.
         ignored: settings the user gave that mean nothing to this method.
         longest: most steps where the user did not say how long; None for no limit.
@@ -80,12 +80,10 @@ class Plan:
 
     @property
     def for_encoders(self) -> str:
-        """Options, as flags, that have their values because the base is a sentence encoder already; mostly none."""
+        """Options with other defaults because the base is a sentence encoder already, such as `keep_base=1`."""
         knows = is_sentence_encoder(resolve(self.base))
         chosen = [(name, value) for name, value in self.method.for_encoders.items() if knows]
-        return " ".join(
-            f"--{name.replace('_', '-')} {value:g}" for name, value in chosen if getattr(self.options, name) == value
-        )
+        return " ".join(f"{name}={value:g}" for name, value in chosen if getattr(self.options, name) == value)
 
     @property
     def views(self) -> tuple[View, ...]:
@@ -135,7 +133,7 @@ class Plan:
             )
         if plan.reads_documents and corpus.documents is None:
             raise SettingsError(
-                f"{self.method.name} reads what stands beside a sentence in its document, and the corpus has no"
+                f"{self.method.name} reads the neighbours of a sentence in its document, and the corpus has no"
                 " documents: give document_column, or split_sentences=True if a text holds several sentences"
             )
         return plan
@@ -174,7 +172,7 @@ def config_of(plan: Plan, corpus: Corpus, rows: np.ndarray) -> dict[str, Any]:
 
 
 def rows_digest(rows: np.ndarray) -> str:
-    """A digest that tells one choice of a corpus' rows from another."""
+    """A digest of a choice of corpus rows."""
     return hashlib.blake2b(np.ascontiguousarray(rows, dtype=np.int64).tobytes(), digest_size=8).hexdigest()
 
 
@@ -216,9 +214,9 @@ def make_plan(
     if changes.keys() & set(DURATIONS):
         given = {name: value for name, value in given.items() if name not in DURATIONS}
     changes = {**given, **changes}
-    # One pass unless told otherwise, but on a huge corpus never more than the paper took.
-    told = preset is not None or changes.keys() & set(DURATIONS)
-    longest = None if told else STATIC_STEPS if is_static(directory) else method.published.steps
+    # The default is one pass, but on a huge corpus never more steps than the paper took.
+    limited = preset is not None or changes.keys() & set(DURATIONS)
+    longest = None if limited else STATIC_STEPS if is_static(directory) else method.published.steps
     chosen_head = _head(method, head, pooling, changes)
     start = default_settings(method, base)  # raises where the method cannot train the base
     settings, options, ignored = _changed(method, method.published if preset else start, changes)
@@ -253,7 +251,7 @@ def default_plan(corpus: Corpus, base: str | Path | None, **given: Any) -> tuple
 
 
 def doubt(plan: Plan) -> str | None:
-    """A notice where little can be hoped of a default."""
+    """Notice shown where the default method promises little."""
     if plan.method.name != FOR_SINGLE_FROM_ENCODER[0] or not is_trained_transformer(resolve(plan.base)):
         return None
     return (
@@ -294,10 +292,10 @@ def _changed(method: Method, start: Settings, changes: Mapping[str, Any]) -> tup
 
 
 def _check(method: Method, settings: Settings, options: Any, dropout: float | None, whiten: float) -> None:
-    """Reject what does not go together.
+    """Reject conflicting settings.
 
     Raises:
-        SettingsError: it does not.
+        SettingsError: two of them conflict.
     """
     if dropout is not None and not 0 <= dropout < 1:
         raise SettingsError(f"dropout is {dropout}; it must be at least 0 and below 1")

@@ -1,4 +1,4 @@
-"""What `train` takes beside settings and options of the method: how the base is changed, and what a run does."""
+"""Options of `train` other than settings and options of the method: changes of the base, and of the run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def strength(text: str) -> float:
 
 @dataclass(frozen=True)
 class ModelOptions:
-    """How the base becomes the encoder that is trained."""
+    """Changes of the base before and after training."""
 
     preset: str | None = setting(None, "published: exactly the paper's settings", flags=("--settings",))
     pooling: Literal["cls", "mean", "max", "lasttoken"] | None = setting(
@@ -51,7 +51,7 @@ class ModelOptions:
 
 @dataclass(frozen=True)
 class RunConfig:
-    """What a run does beside training.
+    """Checkpoints, scores and logs of a run.
 
     Raises:
         SettingsError: a value is out of range, or no such tracker is installed.

@@ -36,13 +36,13 @@ _FILES = (
     *("prepared", "stages", "folds", "seeds", "seeds.json", "evaluation.json", "beside.json", "recipe.yaml"),
     *("methods", "comparison.json"),
 )
-"""What selfsent writes into the directory of a run, or of several runs."""
+"""Files of a run, or of several runs, in its directory."""
 _DISCARDED = "discarded"
 _WATCHED = ("torch", "transformers", "sentence-transformers", "tokenizers", "accelerate", "numpy")
 _RENAMED = {"smoothing": "alpha"}
 """Settings of earlier versions, and their names now."""
 _HARMLESS = ("base", "corpus source")
-"""Names, which may be written in several ways; digest and fingerprint tell whether the contents are the same."""
+"""Names that may differ in spelling; digest and fingerprint cover the contents."""
 
 
 def versions() -> dict[str, str]:
@@ -55,19 +55,19 @@ class RunDirectory:
     """`run.json`, `metrics.jsonl`, `checkpoints/` and `model/`.
 
     Args:
-        path: the directory; `check` tells whether it may be used, `match` for which config, and `begin` writes first.
+        path: the directory; `check` tests whether it may be used, `match` sets the config, and `begin` writes first.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.model = path / "model"
-        """Where the trained model lies at the end."""
+        """Directory of the trained model."""
         self.checkpoints = path / "checkpoints"
         self.record: dict[str, Any] = {}
         self.resumed = False
         self._lock: PathLock | None = None
         self._seen: str | None = None
-        """`run.json` as it was when this was checked."""
+        """Content of `run.json` at `check`."""
 
     @property
     def status(self) -> str:
@@ -75,7 +75,7 @@ class RunDirectory:
         return str(self.record.get("status", "running"))
 
     def check(self, resume: bool, overwrite: bool, read: Iterable[str | Path | None] = ()) -> None:
-        """Reject a directory that cannot be used as asked, before anything is written.
+        """Reject a directory that cannot be used, before anything is written.
 
         Args:
             resume: take up the run that is there.
@@ -83,8 +83,8 @@ class RunDirectory:
             read: inputs of the new run, such as encoders or a recipe; and None.
 
         Raises:
-            RunError: there is a run and neither was asked for, or it is needed and would be thrown away, or the
-                directory is not a run's, or cannot be written.
+            RunError: there is a run and neither option is set, or an input of the new run would be deleted, or the
+                directory holds something else, or cannot be written.
             OutputError: another process works in it.
         """
         mine: list[dict[str, Any] | None] = []
@@ -122,7 +122,7 @@ class RunDirectory:
             if not ours and self.path.is_dir() and not all(map(is_half_written, self.path.iterdir())):
                 raise RunError(f"{self.path} exists and is not a run of selfsent: choose another `output`")
         except NotADirectoryError:
-            raise RunError(f"{self.path} is, or lies in, a file: choose another `output`") from None
+            raise RunError(f"{self.path} is a file, or inside one: choose another `output`") from None
         except (OSError, ValueError) as error:
             raise RunError(f"{self.path / 'run.json'} cannot be read: {error}") from None
         parent = next(path for path in (self.path, *self.path.absolute().parents) if path.exists())
@@ -145,7 +145,7 @@ class RunDirectory:
         return {name: value for name, value in old.items() if name != "checksum"}
 
     def _hold(self) -> None:
-        """Lock out other processes until this object goes."""
+        """Lock out other processes while this object exists."""
         if rank() == 0 and self._lock is None:
             self._lock = lock_directory(
                 self.path, f"another selfsent works in {self.path}: wait for it, or choose another `output`"
@@ -170,7 +170,7 @@ class RunDirectory:
         Args:
             config: everything that decides the result, as JSON.
             defaults: values of names in its sections that a run of an older version did not know.
-            free: names, such as `stages NAME`, that may change, as nothing has come of them yet.
+            free: names, such as `stages NAME`, that may still change.
 
         Raises:
             RunError: the old run, or another process, has another config.
@@ -197,7 +197,7 @@ class RunDirectory:
             )
 
     def begin(self, steps: bool = True) -> None:
-        """Write the beginnings of a new run, in place of an old one if there is one; a resumed run stays as it is.
+        """Write the first files of a new run, replacing an old one; a resumed run keeps its files.
 
         Args:
             steps: whether it takes steps itself, and has checkpoints.
@@ -209,7 +209,7 @@ class RunDirectory:
         if rank() == 0:
             self.sweep()
             if not self.resumed:
-                # First of all it stops being a run that could be resumed, in case this is killed half-way.
+                # First, so that a process killed half-way leaves no run that could be resumed.
                 write_json(self.path / "run.json", {"status": _DISCARDED})
                 for name in _FILES[1:]:
                     remove(self.path / name)
@@ -224,12 +224,12 @@ class RunDirectory:
             self.update(asked=self._config, changes=changes, stopped=None, stopped_in=None)
 
     def sweep(self) -> None:
-        """Remove what a kill left half-written."""
+        """Remove half-written files of a killed process."""
         for folder in (self.path, self.checkpoints, self.model, self.path / "prepared"):
             sweep_half_written(folder)
 
     def abandon(self) -> None:
-        """Take back what was written of a run that cannot begin, and the directory if nothing else is in it."""
+        """Delete the files of a run that cannot begin, and the directory if it is then empty."""
         if rank() == 0:
             for name in _FILES:
                 remove(self.path / name)
@@ -251,7 +251,7 @@ class RunDirectory:
             file.write(json.dumps(entry) + "\n")
 
     def metrics(self) -> list[dict[str, Any]]:
-        """The lines of `metrics.jsonl`, without those that a kill cut short or a disk damaged."""
+        """The entries of `metrics.jsonl`, without incomplete or damaged lines."""
         lines = []
         try:
             text = (self.path / "metrics.jsonl").read_text(encoding="utf-8", errors="replace")
@@ -315,7 +315,7 @@ def save_model(path: Path, save: Callable[[Path], None]) -> None:
     """Write a model, whole or not at all, its weights with a checksum.
 
     Args:
-        path: its directory; what is there is replaced.
+        path: its directory; an existing one is replaced.
         save: writes it into an empty one.
     """
     with atomic_directory(path) as temporary:

@@ -1,4 +1,4 @@
-"""Learning rates over a run, the optimiser they drive, and the gradients it is given."""
+"""Learning rates over a run, the optimiser, and scaling of its gradients."""
 
 from __future__ import annotations
 

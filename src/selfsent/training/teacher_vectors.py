@@ -1,4 +1,4 @@
-"""Vectors that a frozen teacher makes of a corpus' sentences, cached beside the corpus."""
+"""Vectors of a corpus by a frozen teacher, cached in the corpus' directory."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ def cached_vectors(
 ) -> np.ndarray:
     """The vectors of a column's sentences, as `encode` makes them; those that no run needed before are made now.
 
-    The table lies in the corpus' directory. An interrupted run goes on there, and processes share the work: each takes
-    the next chunk of rows that no other one has.
+    An interrupted run goes on with the same table, and processes share the work: each takes the next chunk of rows
+    that is free.
 
     Args:
         corpus: the corpus.
         column: the text column.
         rows: (chosen,) the rows that are needed, in any order.
-        encoder: the teacher. It is changed, and can only be run from now on.
+        encoder: the teacher. It is changed, and can no longer be trained.
         name: the base that it was loaded from.
         max_length: tokens read of a sentence, special tokens included.
         precision: what it computes in, `bfloat16` or `float32`.
-        device: where it computes; it is left on the CPU.
+        device: for the computation; the teacher ends on the CPU.
         advance: called with the number of rows done since the last call; first with those of earlier runs.
 
     Returns:
@@ -61,7 +61,7 @@ def cached_vectors(
     key = json.dumps([_FORMAT, column, length, precision, files_fingerprint(name)]).encode()
     directory = corpus.directory / f"vectors-{hashlib.sha256(key).hexdigest()[:16]}"
     table = RowTable(directory, len(corpus), encoder.embedding_size, np.float16)
-    # Every process cuts at the same places, as rounding depends a little on what is computed together.
+    # The same chunks in every process, as rounding depends a little on the batch.
     rows = np.unique(rows)
     known = int(table.done[rows].sum())
     advance(known)
@@ -70,7 +70,7 @@ def cached_vectors(
     encoder.tokenizer.model_max_length = length
     quicken(encoder.to(device).requires_grad_(False).eval(), fast=precision == "bfloat16", int8=False)
     size = _CHUNK.get(encoder.device.type, _CHUNK["cpu"])
-    # Leave what another process has begun to it; in a second pass wait for it, and make what it left if it died.
+    # The first pass skips chunks of other processes; the second waits for them, and takes over from dead ones.
     for patient in (False, True):
         for chunk in np.split(rows, range(size, len(rows), size)):
             if table.done[chunk].all():

@@ -74,18 +74,18 @@ class Trackers:
             self._started[name] = tracker
         return self
 
-    def _tell(self, action: Callable[[Any], object]) -> None:
+    def _call(self, action: Callable[[Any], object]) -> None:
         for name, tracker in list(self._started.items()):
             try:
                 action(tracker)
-            except Exception as error:  # training is worth more than its log
+            except Exception as error:  # a log must not end the training
                 del self._started[name]
-                self.notice(f"{name} failed, and is told nothing more: {error}")
+                self.notice(f"{name} failed, and gets no further figures: {error}")
 
     def log(self, values: Mapping[str, float], step: int) -> None:
         """Log the figures of a step; a tracker that fails is dropped."""
-        self._tell(lambda tracker: tracker.log(dict(values), step=step))
+        self._call(lambda tracker: tracker.log(dict(values), step=step))
 
     def __exit__(self, *_: object) -> None:
-        """End them."""
-        self._tell(lambda tracker: tracker.finish())
+        """Finish them."""
+        self._call(lambda tracker: tracker.finish())

@@ -161,7 +161,7 @@ def test_each_choice_has_a_table_of_its_own_and_the_report_advises_the_others(re
     assert raw.fingerprint != clean.fingerprint
     again = read(tickets, clean="html")
     assert (again.directory, again.report) == (clean.directory, clean.report)
-    said = "40% of the texts hold HTML, 20% quoted mail or signatures, 20% URLs: add --clean html,mail,urls"
+    said = "40% of the texts hold HTML, 20% quoted mail or signatures, 20% URLs: add clean=html,mail,urls"
     assert raw.report.advice() == said
     said = "20% of the texts hold quoted mail or signatures, 20% URLs: add clean: mail,urls"
     assert clean.report.advice("clean: ") == said

@@ -83,7 +83,7 @@ def test_the_texts_of_several_columns_become_one(read, write):
     excluded = write("w.csv", "subject,body\nONLY,body\n")
     assert "only body" not in read(table, text_column=both, exclude=excluded).texts()
     for source, options, error, said in (
-        (table, {"text_column": "subject,body"}, CorpusError, "to join columns, give --text-column once for each"),
+        (table, {"text_column": "subject,body"}, CorpusError, "to join columns, give each as a text_column"),
         (table, {"text_column": both, "stack": True}, SettingsError, "joined, and stack makes rows of them"),
         (write("t.txt", "ba de\nko mi\n"), {"text_column": both}, CorpusError, "plain text has no column"),
     ):

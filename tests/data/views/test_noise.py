@@ -149,7 +149,7 @@ def test_edges(noise):
         assert type(noise)(0.0)(batch, KEY, TEMPLATE) is batch
 
 
-@pytest.mark.parametrize(("noise", "said"), [(MaskWords(), "choose another --noise"), (MaskTokens(), "needs a mask")])
+@pytest.mark.parametrize(("noise", "said"), [(MaskWords(), "choose another `noise`"), (MaskTokens(), "needs a mask")])
 def test_masking_needs_a_mask(noise, said):
     with pytest.raises(SettingsError, match=said):
         noise(make_batch(3), KEY, Template((), (), None, ORDINARY))

@@ -101,6 +101,9 @@ def test_what_is_beside_a_sentence_is_that_or_itself_at_the_ends(documents, away
 
 def test_documents_know_how_many_sentences_they_have(documents):
     assert documents.sizes(ROWS).tolist() == [SIZES[number] for number in documents.numbers]
-    assert (documents.largest_share(ROWS), documents.company_share) == (pytest.approx(8 / 19), pytest.approx(18 / 19))
+    assert (documents.largest_share(ROWS), documents.accompanied_share) == (
+        pytest.approx(8 / 19),
+        pytest.approx(18 / 19),
+    )
     three = np.flatnonzero(documents.numbers == 4)
     assert documents.largest_share(three) == 1

@@ -87,7 +87,7 @@ def test_a_head_of_another_model_is_refused(encoder_of, tmp_path):
     tensors = load_file(str(path))
     for others in ({name: torch.zeros(3) for name in tensors}, dict(list(tensors.items())[1:])):
         save_file(others, str(path))
-        with pytest.raises(BaseEncoderError, match=r"does not fit the model beside it|cannot be loaded as"):
+        with pytest.raises(BaseEncoderError, match=r"does not fit the model next to it|cannot be loaded as"):
             load_encoder(tmp_path / "model")
 
 

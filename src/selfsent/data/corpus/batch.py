@@ -67,7 +67,7 @@ class Batch:
     blocks: NDArray[np.int64] | None = None
     """In plain text: the number of blank lines before each row, from the beginning of the file."""
     separated: bool = False
-    """In plain text: a blank line lies between two texts of the file, here or before."""
+    """In plain text: a blank line has separated two texts of the file so far."""
     labels: list[str] | None = None
     scores: list[float] | None = None
     carried: list[list[Any]] | None = None
@@ -93,7 +93,7 @@ def make_batch(
     Args:
         values: (rows,) for each wanted column.
         name: of the source, for errors.
-        columns: which is which.
+        columns: their roles.
         numbers: (rows,) position of each row in the source, for errors.
         unit: of these positions.
         typed: whether the source distinguishes numbers from text.
@@ -209,6 +209,6 @@ def check_header(header: list[str], name: str, columns: Columns, kind: str = "co
             shown = ", ".join(repr(column[:40]) for column in header[:_SHOWN_COLUMNS]) or "none"
             shown += f" and {len(header) - _SHOWN_COLUMNS} more" if len(header) > _SHOWN_COLUMNS else ""
             several = "," in wanted and {*wanted.split(",")} <= {*header}
-            flags = "--text-column, --text-columns, --document-column and the like"
-            advice = "to join columns, give --text-column once for each" if several else f"name the right one ({flags})"
+            names = "text_column, text_columns, document_column and the like"
+            advice = "to join columns, give each as a text_column" if several else f"name the right one ({names})"
             fail(name, f"no {kind} {wanted!r}; it has {shown}: {advice}", line)

@@ -67,7 +67,7 @@ class _Builder:
         self._excluded, self._cleaners = excluded, cleaners
         self._table = TableFile(directory / TABLE, columns.kept, columns.label is not None, opened)
         self._scores = ArrayFile(directory / "score.npy", np.float64, opened) if columns.score else None
-        # Blank lines are document borders only if some lie between texts, which is known at the end. Until then
+        # Blank lines are document borders only if some separate texts, which is known at the end. Until then
         # both numberings are written, by document and by row.
         self._documents = _Documents(directory / "document.npy", opened)
         self._rows = _Documents(directory / "row.npy", opened) if split else None

@@ -15,7 +15,7 @@ from selfsent import naming
 from selfsent.errors import SettingsError, guess
 
 _LONGEST_SIGNATURE = 12
-"""Lines of a signature: what is longer is text below a rule, and so is what stands between rules."""
+"""Most lines of a signature; text below a rule that is longer, or between rules, is kept."""
 _MOBILE = (
     "(?:sent from my|sent from outlook|get outlook for|gesendet von mein|von meinem .{1,40} gesendet|envoyé depuis mon"
     r"|envoyé de mon|enviado desde mi|inviato da|verzonden vanaf mijn|skickat från min)\b"
@@ -33,13 +33,13 @@ MAIL = re.compile(
     rf"|^--[ \t]*\n(?:(?!--).*\n){{0,11}}(?!--).*\Z|^{_MOBILE}",
     re.IGNORECASE | re.MULTILINE,
 )
-"""Signs of mail, by which a look at a corpus finds it."""
+"""Signs of quoted mail and signatures in a corpus."""
 
 
 def without_mail(text: str, quote: Callable[..., list[tuple[bool, str]]]) -> str:
     """A text without quoted and forwarded mail, its headers, and signatures.
 
-    If nothing stands above a mail that is forwarded, or quoted without marks, it is the text, and only its headers go.
+    A mail that is forwarded, or quoted without marks, is kept without its headers where nothing is written above it.
 
     Args:
         text: the body of a mail as plain text.
@@ -58,7 +58,7 @@ def without_mail(text: str, quote: Callable[..., list[tuple[bool, str]]]) -> str
         elif not ruled and (end := _end_of_signature(lines, at, quote)):
             at = end
         elif begin := _behind_introduction(lines, at, quote):
-            # Answers stand between quoted lines, and below them; quoted mail without marks goes on to the end.
+            # Answers are between and below quoted lines; quoted mail without marks goes on to the end.
             if written and not _quoted(lines, _next_filled(lines, begin)):
                 break
             at = begin
@@ -94,10 +94,10 @@ def _end_of_signature(lines: Sequence[str], at: int, quote: Callable[..., Any]) 
 
 
 def _behind_introduction(lines: Sequence[str], at: int, quote: Callable[..., Any]) -> int | None:
-    """The line behind what introduces a mail at a line, its headers included; None if nothing does."""
+    """The line after the introduction of a quoted mail, headers included; None if no introduction begins here."""
 
     def introduces(part: Sequence[str]) -> bool:
-        """Whether lines are, as a whole, what a mail program writes above a mail."""
+        """Whether lines as a whole are a mail program's introduction."""
         text = "\n".join(line.strip() for line in part)
         likely = 8 < len(text) < 1000 and part[-1].rstrip().endswith((":", ">", "-", "_"))
         return likely and not quote(text, quote_intro_line=True)[0][1]
@@ -111,7 +111,7 @@ def _behind_introduction(lines: Sequence[str], at: int, quote: Callable[..., Any
 
 
 def _behind_headers(lines: Sequence[str], at: int) -> int:
-    """The line behind the headers of a mail, if such begin at a line or behind blank ones."""
+    """The line after the headers of a mail; the line itself if none begin here or after blank lines."""
     begin = end = _next_filled(lines, at)
     while end < len(lines) and (_HEADER.match(lines[end]) or (end > begin and lines[end][:1] in (" ", "\t"))):
         end += 1
@@ -143,10 +143,10 @@ _SEPARATORS = re.compile(rf"^[ \t]*+(?:{_SEPARATING}[ \t]*+){{3,}}+\r?$|(?:{_SEP
 _MOST_TAGS = 10_000
 """Tags of a text that is parsed: the time of a parser of HTML grows with the square of their depth."""
 _LOOKED_AT, _BEGINNING = 256, 5000
-"""Texts of a batch that are looked at, and characters of each."""
+"""Texts sampled from a batch, and characters read of each."""
 
 _VERSION = 1
-"""Of the cleaners: raise it when one of them takes out other things than before."""
+"""Version of the cleaners; raise it when the output of one changes."""
 
 SIGNS: Mapping[str, re.Pattern[str]] = {"html": _HTML, "mail": MAIL, "urls": _URLS, "separators": _SEPARATORS}
 """Pattern of what the cleaner of this name removes; the cleaners work in this order."""
@@ -188,7 +188,7 @@ class Cleaners:
         self._cleaners += [(name, clean) for name, clean in others.items() if name in self.names]
 
     def options(self) -> list[object]:
-        """What a table depends on, as JSON: nothing without cleaners."""
+        """Cache key of the cleaners, as JSON; empty without any."""
         return ["clean", _VERSION, *self.names] if self.names else []
 
     def counts(self) -> dict[str, tuple[int, int]]:
@@ -196,7 +196,7 @@ class Cleaners:
         return {name: (self._changed[name], self._emptied[name]) for name in self.names}
 
     def __call__(self, texts: list[str]) -> list[str]:
-        """The texts (n,) without what is taken out; line breaks that it stood for stay."""
+        """The cleaned texts, (n,)."""
         for name, clean in self._cleaners:
             cleaned = list(map(clean, texts))
             changed = [new for new, old in zip(cleaned, texts, strict=True) if new != old]
@@ -207,7 +207,7 @@ class Cleaners:
 
 
 def _unescaped(text: str) -> str:
-    """A text with its entities resolved. A number of thousands of digits is none, and Python would refuse it."""
+    """A text with its entities resolved; numbers of thousands of digits, which Python rejects, are replaced."""
     return html.unescape(_NO_ENTITY.sub("\ufffd", text))
 
 
@@ -240,7 +240,7 @@ def without_urls(text: str) -> str:
 
 
 def look(texts: Sequence[str]) -> tuple[int, Counter[str]]:
-    """How many texts of a sample there are, and in how many of them each cleaner would find something."""
+    """Size of a sample of the texts, and for each cleaner the number of texts it would change."""
     chosen = Random(0).sample(texts, min(len(texts), _LOOKED_AT))
     seen = [text[:_BEGINNING] for text in chosen if text]
     return len(seen), Counter(name for text in seen for name, sign in SIGNS.items() if sign.search(text))
@@ -250,8 +250,8 @@ def advice(shares: Mapping[str, float], flag: str) -> str | None:
     """A line that recommends cleaners; None if none is needed.
 
     Args:
-        shares: cleaner -> share of the texts, 0 to 1, in which it would find something.
-        flag: how users name cleaners, such as `--clean `.
+        shares: cleaner -> share of the texts, 0 to 1, that it would change.
+        flag: how users name cleaners, such as `clean=`.
     """
     found = [name for name in SIGNS if shares.get(name, 0) >= _NOTABLE[name]]
     parts = [f"{shares[name]:.0%} hold {HELD[name]}" for name in found[:1]]
@@ -265,4 +265,4 @@ def _needed(module: str) -> Any:
         return import_module(module)
     except ImportError:
         package = module.partition(".")[0]
-        raise SettingsError(f'--clean needs {package}: pip install "selfsent[clean]"') from None
+        raise SettingsError(f'`clean` needs {package}: pip install "selfsent[clean]"') from None

@@ -28,7 +28,7 @@ def read_file(path: Path | RemoteFile, columns: Columns) -> Iterator[Batch]:
     """
     with open_file(path) as file:
         yield Batch([[] for _ in columns.kept], files=1)
-        # A pipe, whose name says nothing, holds lines.
+        # The name of a pipe has no suffix: it holds lines.
         yield from READERS.get(format_of(path), read_text)(file, str(path), columns)
 
 
@@ -114,11 +114,11 @@ def _unquote(cell: str) -> str:
 
 def read_jsonl(file: IO[bytes], name: str, columns: Columns) -> Iterator[Batch]:
     """One JSON object a line; blank lines are skipped. Fields of the first object may be missing in others: null."""
-    begun = False
+    checked = False
     for numbers, records in _records(file, name):
-        if not begun:
+        if not checked:
             check_header(list(records[0]), name, columns, "field", numbers[0])
-        begun = True
+        checked = True
         values = {wanted: [record.get(wanted) for record in records] for wanted in columns.wanted}
         yield make_batch(values, name, columns, numbers, "line")
 
@@ -158,7 +158,7 @@ def _read_cells(rows: Iterator[tuple[int, list[str]]], name: str, columns: Colum
         return make_batch(values, name, columns, numbers, "line", typed=False)
 
     for number, row in rows:
-        if not row or (len(header) == 1 and row[0].isspace()):  # no row either to others who read such files
+        if not row or (len(header) == 1 and row[0].isspace()):  # other readers skip such lines too
             continue
         if len(row) != len(header):
             fail(name, f"{len(row)} columns where the header has {len(header)}: is a text unquoted?", number)

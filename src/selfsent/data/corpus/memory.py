@@ -61,7 +61,7 @@ def read_texts(texts: Iterable[Any], columns: Columns) -> Iterator[Batch]:
     """Texts one by one; None, NaN and NA are empty.
 
     Raises:
-        CorpusError: something else is no string, or columns are asked for.
+        CorpusError: an item is no string, or columns are named.
     """
     if len(columns.wanted) > 1 or columns.texts != ("text",):
         raise CorpusError("texts given from Python have no columns: give a table, such as a DataFrame or a file")

@@ -80,7 +80,7 @@ def kind_of(type_: Any) -> type | None:
 def _opened(file: IO[bytes], name: str, wanted: Sequence[str] = ()) -> Iterator[Any]:
     """An open parquet file; whatever is wrong with it, then or later, is reported in one line.
 
-    Wanted columns of text that are stored with a dictionary stay so: a few bytes may stand for gigabytes.
+    Wanted columns of text that are stored with a dictionary stay so: decoded, a few bytes may become gigabytes.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -139,6 +139,6 @@ def _bounded(batch: Any) -> Iterator[Any]:
 
 
 def _partition(name: str) -> dict[str, str | None]:
-    """The columns that the folders of a partitioned table stand for: `lang=en/part-0.parquet` is in English."""
+    """Columns encoded in the folders of a partitioned table, such as `lang` in `lang=en/part-0.parquet`."""
     found = (folder.partition("=") for folder in name.split("/")[:-1])
     return {key: None if value == _NO_VALUE else unquote(value) for key, sign, value in found if sign}

@@ -70,11 +70,11 @@ def read_corpus(
         score_column: numbers (to `scores`).
         split_sentences: split each text into sentences; a row is then a document if nothing else says what is. None
             splits them where nothing else makes documents and most texts hold several sentences.
-        clean: what is taken out of texts before they are split: some of `html`, `mail`, `urls` and `separators`, as a
+        clean: cleaners applied before splitting: some of `html`, `mail`, `urls` and `separators`, as a
             list or between commas.
         where: column -> the value, or values, that a row must have there to be read.
         stack: make the texts of several columns rows of their own, one behind the other: the sentences of pairs.
-        exclude: texts that must not come in, such as test sets, as `source`; a row with one of them in any column is
+        exclude: texts to leave out, such as test sets, given as `source` is; a row with one of them in any column is
             dropped and counted. Only letters and digits are compared, upper and lower case alike.
         carry: columns whose values go with each row of the input, such as ids. With any, or none (`()`), the corpus
             knows the rows of the input, also the empty and the repeated ones: `Corpus.input_rows`. It takes 12 bytes a
@@ -94,7 +94,7 @@ def read_corpus(
         read, split_sentences = _decide_split(read, folder, cleaners)
     columns = read.columns
     if split_sentences and len(columns.kept) > 1:
-        raise SettingsError("--split-sentences works on one text column: sentences of several would not match")
+        raise SettingsError("split_sentences works on one text column: sentences of several would not match")
     excluded = None if exclude is None else _excluded(exclude, columns, clean, cache)
     original, later = cache_options(columns)
     later += [] if excluded is None else ["without", excluded.fingerprint]
@@ -111,7 +111,7 @@ def check_corpus(source: SourceName | Sources, **options: Any) -> None:
     """Report faults of a small corpus, or at the start of a large one, before any slow work begins.
 
     Args:
-        source: as for `read_corpus`; what does not lie in files is ignored.
+        source: as for `read_corpus`; ignored unless it is made of files.
         **options: as for `read_corpus`.
 
     Raises:

@@ -27,7 +27,7 @@ _WORD = re.compile(r"[^\W\d_]{2,}|\b[aAI]\b")
 
 
 def stdlib_identity() -> list[str]:
-    """What the text depends on: where the library lies and which Python it belongs to."""
+    """Cache key of the text: path of the library and version of Python."""
     return [sysconfig.get_path("stdlib"), sys.version]
 
 

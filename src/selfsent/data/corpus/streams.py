@@ -130,7 +130,7 @@ def line_lists(file: IO[bytes], name: str, longest: int, refuse: bool) -> Iterat
         file: bytes of UTF-8 text, with or without a byte order mark.
         name: of the file, for errors.
         longest: characters of the longest line.
-        refuse: a longer line is an error; otherwise what lies beyond is skipped but for one character.
+        refuse: a longer line is an error; otherwise it is cut to one character more.
 
     Raises:
         CorpusError: the file is binary, not UTF-8, or holds a line that is too long.

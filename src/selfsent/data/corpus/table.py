@@ -177,7 +177,7 @@ class CorpusReport:
         """A count with the unit of the rows: `1 sentence`, `2 texts`."""
         return counted(number, self.unit)
 
-    def advice(self, flag: str = "--clean ") -> str | None:
+    def advice(self, flag: str = "clean=") -> str | None:
         """One line that recommends cleaners, with the flag; None if none is needed."""
         return advice(self.holds, flag)
 
@@ -258,7 +258,7 @@ class Corpus:
         if chosen.ndim != 1 or (chosen.size and chosen.dtype.kind not in "iu"):
             raise IndexError("rows must be a list of row numbers, or of true and false for each row")
         if chosen.size and not 0 <= chosen.min() <= chosen.max() < len(self):
-            raise IndexError(f"rows must lie between 0 and {len(self) - 1}")
+            raise IndexError(f"rows must be between 0 and {len(self) - 1}")
         return self._mapped.take(self._position(column), chosen.astype(np.int64))
 
     def batches(self, column: str | None = None, size: int = 8192) -> Iterator[list[str]]:

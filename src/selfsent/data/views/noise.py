@@ -96,10 +96,10 @@ class DeleteWords(_WordNoise):
 
 @dataclass(frozen=True)
 class PickWords:
-    """Of each sentence only a few words stay, in their order: 1 to `most` of them, every number equally likely.
+    """Keep a few words of each sentence in their order: 1 to `most` of them, every number equally likely.
 
-    A view then says nothing of how long the sentence is, and two views of one sentence share few words: unlike
-    deletion of a share, it leaves a contrastive loss no shortcut.
+    The length of a view then tells nothing about the sentence, and two views of it share few words: unlike deletion
+    of a share, this leaves a contrastive loss no shortcut.
     """
 
     most: int = 8
@@ -117,9 +117,9 @@ class PickWords:
 
 @dataclass(frozen=True)
 class SwapWords(_WordNoise):
-    """`ratio` of the words change places with each other, in a random circle; at least two, if there are two.
+    """`ratio` of the words are permuted in a random cycle; at least two, if there are two.
 
-    The paper says no more than "swap"; this way every word that is drawn moves.
+    The paper says only "swap"; in a cycle every drawn word moves.
     """
 
     def _damaged(self, words: _Words, template: Template) -> Tokens:
@@ -135,7 +135,7 @@ class SwapWords(_WordNoise):
 
 @dataclass(frozen=True)
 class SwapPairs(_WordNoise):
-    """Each pair of neighbouring words, none of them in two pairs, changes places with probability `ratio`.
+    """Disjoint pairs of neighbouring words are swapped with probability `ratio`.
 
     The pairs are the first two words, the third and the fourth, and so on (Hill, Cho and Korhonen 2016, section 2.1).
     """
@@ -152,7 +152,7 @@ class SwapPairs(_WordNoise):
 
 @dataclass(frozen=True)
 class CropWords(_WordNoise):
-    """Of each sentence one run of words stays: a share drawn from 0 to `ratio` of them, at least one, from anywhere.
+    """Keep one run of words of each sentence: a share drawn from 0 to `ratio` of them, at least one, from anywhere.
 
     Independent cropping (Izacard et al. 2022, section 3.1) of a sentence: two views share the words where they meet.
     """
@@ -174,7 +174,7 @@ class MaskWords(_WordNoise):
 
     def _damaged(self, words: _Words, template: Template) -> Tokens:
         if template.mask is None:
-            raise SettingsError("this base's tokenizer has no mask token: choose another --noise")
+            raise SettingsError("this base's tokenizer has no mask token: choose another `noise`")
         return words.exchanged(self.ratio, np.full(len(words.sentence), template.mask))
 
 
@@ -188,7 +188,7 @@ class ReplaceWords(_WordNoise):
 
 @dataclass(frozen=True)
 class AddWords(_WordNoise):
-    """In front of each word stands one random token of the vocabulary with probability `ratio`, independently."""
+    """A random token of the vocabulary is inserted before each word with probability `ratio`, independently."""
 
     def _damaged(self, words: _Words, template: Template) -> Tokens:
         added = words.uniform() < self.ratio
@@ -206,8 +206,8 @@ class AddWords(_WordNoise):
 class MaskTokens:
     """BERT's masking: `ratio` of the tokens become targets; 80 % of them [MASK], 10 % a random token, 10 % stay.
 
-    Devlin et al. 2019, section 3.1. A sentence of which nothing was drawn gives one random token. What is cut
-    off later is lost: a batch of long sentences that are cut short may be left without any target.
+    Devlin et al. 2019, section 3.1. A sentence of which nothing was drawn gives one random token. Truncation
+    comes later, so a batch of long sentences may be left without any target.
 
     Args:
         ratio: share of the tokens (or of the words) to predict.

@@ -35,7 +35,7 @@ class Documents:
             self._order = np.argsort(numbers, kind="stable").astype(dtype)
             self._position = np.empty_like(self._order)
             self._position[self._order] = np.arange(len(numbers), dtype=dtype)
-        self.company_share = float(sizes[sizes > 1].sum() / max(1, len(numbers)))
+        self.accompanied_share = float(sizes[sizes > 1].sum() / max(1, len(numbers)))
         """Share of the rows that are not alone in their document."""
 
     def largest_share(self, rows: np.ndarray) -> float:
@@ -59,11 +59,11 @@ class Documents:
 
 
 class Passage(Protocol):
-    """Which sentences of its document a view reads in place of a row's own."""
+    """Chooses the sentences of the document that a view reads instead of the row itself."""
 
     @property
     def length_option(self) -> str | None:
-        """The option that limits its sentences; None for a single one."""
+        """Name of the option that limits its sentences; None for a single one."""
         ...
 
     def __call__(self, rows: np.ndarray, key: int, documents: Documents) -> tuple[np.ndarray, np.ndarray]:
@@ -92,8 +92,8 @@ class Span:
 
     @property
     def length_option(self) -> str | None:
-        """`--span`, of more than one sentence."""
-        return "--span" if self.longest > 1 else None
+        """`span`, above one sentence."""
+        return "span" if self.longest > 1 else None
 
     def __call__(self, rows: np.ndarray, key: int, documents: Documents) -> tuple[np.ndarray, np.ndarray]:
         """The sentences of each row's span."""
@@ -137,7 +137,7 @@ class Surroundings:
     within: int = 3
     kept: float = 0.1
 
-    length_option = "--within"
+    length_option = "within"
 
     def __call__(self, rows: np.ndarray, key: int, documents: Documents) -> tuple[np.ndarray, np.ndarray]:
         """The sentences around each row; a row that is alone in its document gets itself."""
@@ -152,7 +152,7 @@ class Surroundings:
 
 @dataclass(frozen=True)
 class Neighbour:
-    """The sentence so many positions behind a row in its document, or before it; where there is none, the row itself.
+    """The sentence at a fixed distance from a row in its document; the row itself where there is none.
 
     Args:
         away: 1 for the next sentence, -1 for the one before.
@@ -163,7 +163,7 @@ class Neighbour:
     length_option = None
 
     def __call__(self, rows: np.ndarray, key: int, documents: Documents) -> tuple[np.ndarray, np.ndarray]:
-        """The sentence beside each row."""
+        """The neighbour of each row."""
         first, position, last = documents.around(rows)
         there = position + self.away
         positions = np.where((there < first) | (there >= last), position, there)

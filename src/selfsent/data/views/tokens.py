@@ -1,4 +1,4 @@
-"""A batch of tokenised sentences on its way from the token table to the model: what noise works on."""
+"""Batches of tokenised sentences, the input of noise, and their packing for the model."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Tokens:
         lengths: (sentences,) tokens of each sentence; zero is possible.
         word_starts: (tokens,) whether a token begins a word.
         rows: (sentences,) row of each sentence in the corpus: with seed and epoch, all that noise may depend on.
-        targets: (tokens,) what to predict at each position, `IGNORED` where nothing; or None.
+        targets: (tokens,) token to predict at each position, or `IGNORED`; or None.
     """
 
     ids: np.ndarray
@@ -79,7 +79,7 @@ class Tokens:
 
 @dataclass(frozen=True)
 class Template:
-    """What a tokenizer puts around a sentence, and the special ids that noise needs.
+    """Special tokens that a tokenizer puts around a sentence, and the ids that noise needs.
 
     Args:
         prefix: ids in front of a sentence, such as [CLS].
@@ -87,8 +87,8 @@ class Template:
         mask: id of the mask token, or None.
         ordinary: (vocabulary,) whether an id is an ordinary token: noise draws random words from these.
         between: ids between two texts that are joined as one input.
-        types: token types of what stands before the first text, of that text, between, of the second text, and behind
-            it; None for a tokenizer without types.
+        types: token types of the five parts of a pair: prefix, first text, separator, second text, suffix; None for a
+            tokenizer without types.
         keeps_end: whether a text that is too long loses its beginning.
     """
 
@@ -128,8 +128,8 @@ class Template:
         starts = np.cumsum(lengths) - lengths
         ids = np.empty(int(lengths.sum()), dtype=np.int64)
         inner = np.ones(len(ids), dtype=bool)
-        fixed = [(starts + place, value) for place, value in enumerate(self.prefix)]
-        fixed += [(starts + lengths - len(self.suffix) + place, value) for place, value in enumerate(self.suffix)]
+        fixed = [(starts + offset, value) for offset, value in enumerate(self.prefix)]
+        fixed += [(starts + lengths - len(self.suffix) + offset, value) for offset, value in enumerate(self.suffix)]
         for at, value in fixed:
             ids[at], inner[at] = value, False
         ids[inner] = tokens.ids
@@ -157,7 +157,7 @@ class Template:
 
 
 def _of_pairs(tokenizer: Any) -> tuple[tuple[int, ...], tuple[int, int, int, int, int] | None]:
-    """What a tokenizer puts between two texts, and the token types of a pair's five parts."""
+    """Ids between two texts, and the token types of the five parts of a pair."""
     encoded = tokenizer("a", "a", return_special_tokens_mask=True)
     inside = np.flatnonzero(~np.asarray(encoded["special_tokens_mask"], dtype=bool))
     gaps = np.flatnonzero(np.diff(inside) > 1)

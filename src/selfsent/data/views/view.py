@@ -1,4 +1,4 @@
-"""What a method reads of a corpus, and the sampler of negatives."""
+"""Views: the inputs of a method, read from the corpus; and the sampler of negatives."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class NegativeSampler:
     `negatives` pairs of two sentences drawn independently. Like noise, a pure function of key and row.
 
     Args:
-        negatives: pairs of different sentences in a group, beside the first.
+        negatives: pairs of different sentences in a group.
     """
 
     negatives: int = 7

@@ -17,14 +17,14 @@ Reads = Literal["steps", "start", "both"]
 
 
 class RecurrentDecoder(nn.Module):
-    """A GRU that reads word vectors from left to right, told of the sentence vector s.
+    """A GRU over word vectors from left to right, conditioned on the sentence vector s.
 
-    At every step, s is added to what both gates and the new state are made of (Kiros et al. 2015, equations 5 to 7):
-    the GRU reads the word vector and s, side by side. As first state it is s itself where it is as wide as a state,
-    else W s; with both it is tanh(W s), as in the code of Hill et al. 2016.
+    At every step, s enters both gates and the new state (Kiros et al. 2015, equations 5 to 7): the input is the word
+    vector concatenated with s. The first state is s where the widths agree, else W s; with `both` it is tanh(W s), as
+    in the code of Hill et al. 2016.
 
     Args:
-        model: the encoder, whose word vectors it reads too.
+        model: the encoder, which also gives the word vectors.
         size: numbers in a state; 0 for as many as the sentence vector has.
         reads: where it reads s.
     """

@@ -30,16 +30,40 @@ def start_for(model: Encoder, candidates: Iterable[int | None]) -> int | None:
     """The token to read in front of every sentence, so that its first word is predicted as well.
 
     Args:
-        model: whose tokenizer may put a special token there itself; then nothing is needed, and this is None.
-        candidates: tokens to take instead; the first that exists, or 0.
+        model: the encoder; None is returned where its tokenizer adds a special token itself.
+        candidates: token ids; the first that exists is taken, or 0.
     """
     if Template.of(model.tokenizer, model.vocabulary_size).prefix:
         return None
     return next((int(token) for token in candidates if token is not None), 0)
 
 
-class _CrossAttention(nn.Module):
-    """Attention to a memory of one slot; dropout on its result, and the residual with its norm, as in BERT's decoder.
+class OneSlot(nn.Module):
+    """Attention to a memory of one slot.
+
+    Args:
+        value: W_v.
+        output: W_o.
+        heads: of the attention.
+        head_dropout: rate at which whole heads are dropped at a position, which is what dropout of an attention weight
+            does where there is only one.
+    """
+
+    def __init__(self, value: nn.Module, output: nn.Module, heads: int, head_dropout: float) -> None:
+        super().__init__()
+        self.value, self.output, self.heads, self.head_dropout = value, output, heads, head_dropout
+
+    def read(self, vectors: Tensor, sentence: Tensor) -> Tensor:
+        """(..., d) W_o W_v s, for positions whose (...) sentence numbers are given, of (sentences, e) vectors s."""
+        values: Tensor = self.value(vectors)
+        if not (self.training and self.head_dropout):
+            return cast(Tensor, self.output(values)[sentence])
+        kept = F.dropout(values.new_ones(*sentence.shape, self.heads, 1), self.head_dropout)
+        return cast(Tensor, self.output((values[sentence].reshape(*sentence.shape, self.heads, -1) * kept).flatten(-2)))
+
+
+class _CrossAttention(OneSlot):
+    """With dropout on its result, and the residual with its norm, as in BERT's decoder.
 
     Args:
         memory: width e of s.
@@ -48,30 +72,22 @@ class _CrossAttention(nn.Module):
         dropout: on the result.
         spread: standard deviation of the initial weights.
         heads: of the attention.
-        head_dropout: rate at which whole heads are dropped at a position, which is what dropout of an attention weight
-            does where there is only one.
+        head_dropout: as above.
     """
 
     def __init__(
         self, memory: int, size: int, epsilon: float, dropout: float, spread: float, heads: int, head_dropout: float
     ) -> None:
-        super().__init__()
-        self.heads, self.head_dropout = heads, head_dropout
-        self.value, self.output = nn.Linear(memory, size), nn.Linear(size, size)
+        value, output = nn.Linear(memory, size), nn.Linear(size, size)
+        super().__init__(value, output, heads, head_dropout)
         self.norm, self.dropout = nn.LayerNorm(size, eps=epsilon), nn.Dropout(dropout)
-        for layer in (self.value, self.output):
+        for layer in (value, output):
             nn.init.normal_(layer.weight, std=spread)
             nn.init.zeros_(layer.bias)
 
     def forward(self, states: Tensor, vectors: Tensor, sentence: Tensor) -> Tensor:
         """(1, tokens, d) states, plus W_o W_v s of their sentences' (sentences, e) vectors s, normalised."""
-        values = self.value(vectors)
-        if self.training and self.head_dropout:
-            kept = F.dropout(values.new_ones(*sentence.shape, self.heads, 1), self.head_dropout)
-            read = self.output((values[sentence].reshape(*sentence.shape, self.heads, -1) * kept).flatten(-2))
-        else:
-            read = self.output(values)[sentence]
-        return cast(Tensor, self.norm(self.dropout(read)[None] + states))
+        return cast(Tensor, self.norm(self.dropout(self.read(vectors, sentence))[None] + states))
 
 
 class _LayerDecoder(nn.Module):
@@ -132,7 +148,7 @@ def built_like_bert(model: Encoder) -> bool:
     """Whether the layers of a transformer have the parts that `TiedDecoder` calls, and run packed.
 
     Raises:
-        BaseEncoderError: it is known to, and does not with what is installed: a new decoder would have to be learned.
+        BaseEncoderError: it should have them, and lacks them with the installed version of transformers.
     """
     layers = list(getattr(getattr(model.transformer, "encoder", None), "layer", ()))
     kind = model.transformer.config.model_type
@@ -143,7 +159,7 @@ def built_like_bert(model: Encoder) -> bool:
     if kind in _BERT_LIKE and not fits:
         raise BaseEncoderError(
             f"with transformers {metadata.version('transformers')} a {kind} has no tied decoder, as it had: install the"
-            " version of constraints.txt, or train a new decoder with --decoder-layers 2"
+            " version of constraints.txt, or train a new decoder with decoder_layers=2"
         )
     return fits
 
@@ -158,7 +174,7 @@ class SmallDecoder(_LayerDecoder):
         super().__init__(model)
         from transformers import BertConfig, BertModel
 
-        register()  # which is not done for every base
+        register()  # not every base has done so
         size, rate = model.hidden_size, model.dropout_rate
         heads = next(n for n in (max(1, size // 64), 4, 2, 1) if size % n == 0)
         config = BertConfig(

@@ -24,7 +24,7 @@ class LanguageModelHead(nn.Module):
 
     Args:
         language_model: a transformers model for masked or causal language modelling.
-        transformer: the encoder below it, which takes the place of the model's own; weights that are tied stay tied.
+        transformer: the encoder below it, which replaces the model's own; tied weights stay tied.
     """
 
     def __init__(self, language_model: Any, transformer: nn.Module) -> None:
@@ -67,11 +67,16 @@ def _replaced(module: nn.Module, path: str, new: nn.Module) -> nn.Module:
     return twin
 
 
+def predicts_by_decoder(config: Any) -> bool:
+    """Whether a transformers configuration is that of an encoder-decoder, or of the encoder half of one."""
+    return bool(getattr(type(config), "is_encoder_decoder", False))
+
+
 def new_head(transformer: Any) -> LanguageModelHead:
     """A head with fresh weights for a transformer that came without one.
 
-    That of a causal model is tied to the word embeddings, so that it needs no training of its own; an output matrix
-    that the checkpoint has beside them is left aside.
+    That of a causal model is tied to the word embeddings, so that it needs no training of its own; a separate
+    output matrix in the checkpoint is ignored.
 
     Raises:
         BaseEncoderError: transformers has no language model of this architecture.
@@ -79,7 +84,7 @@ def new_head(transformer: Any) -> LanguageModelHead:
     from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
 
     kind, config = transformer.config.model_type, transformer.config
-    if getattr(type(config), "is_encoder_decoder", False):
+    if predicts_by_decoder(config):
         raise BaseEncoderError(
             f"a {kind!r} predicts words by its decoder, not by its encoder: choose another base or method"
         )
@@ -102,7 +107,7 @@ def load_head(directory: Path, transformer: Any) -> LanguageModelHead | None:
 
     Args:
         directory: where the transformer was loaded from.
-        transformer: the transformer, whose tied weights the head shares.
+        transformer: the transformer; the head shares its tied weights.
 
     Raises:
         BaseEncoderError: the head in the directory does not fit the transformer.
@@ -113,7 +118,7 @@ def load_head(directory: Path, transformer: Any) -> LanguageModelHead | None:
     if path.is_file():
         head, tensors = new_head(transformer), load_file(str(path))
         if set(head.own_tensors(transformer)) != set(tensors):
-            raise BaseEncoderError(f"{path} does not fit the model beside it: delete it, or save the model again")
+            raise BaseEncoderError(f"{path} does not fit the model next to it: delete it, or save the model again")
         head.load_state_dict(tensors, strict=False)
         return head
     if not any("MaskedLM" in name or "PreTraining" in name for name in transformer.config.architectures or []):
@@ -128,6 +133,6 @@ def load_head(directory: Path, transformer: Any) -> LanguageModelHead | None:
 
 
 def save_head(head: LanguageModelHead, directory: Path, transformer: nn.Module) -> None:
-    """Write the head beside a saved model, unless everything in it is the transformer's own."""
+    """Write the head into the directory of a saved model, unless the transformer has all of its weights."""
     if own := head.own_tensors(transformer):
         save_file(own, str(directory / HEAD_FILE), metadata={"format": "pt"})

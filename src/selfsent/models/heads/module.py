@@ -1,4 +1,4 @@
-"""What selfsent's own modules of a SentenceTransformer share: how they are saved and loaded."""
+"""Base class of selfsent's own modules of a SentenceTransformer, with saving and loading."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sentence_transformers.base.modules.module import Module
 
 
 class OwnModule(Module):  # type: ignore[misc]  # sentence-transformers ships no types
-    """A module whose constructor takes its `config_keys`, saved as that configuration and safetensors."""
+    """A module that is saved as its `config_keys`, the arguments of its constructor, and safetensors."""
 
     def save(self, output_path: str, *args: Any, safe_serialization: bool = True, **kwargs: Any) -> None:
         """Write configuration and weights."""

@@ -65,7 +65,7 @@ def reads_padding(modules: Sequence[nn.Module]) -> bool:
 
 
 def forward_packed(modules: Sequence[nn.Module], states: Tensor, packed: Packed) -> Tensor:
-    """(tokens, e) from (tokens, d) states in packed order: the same as in a block whose padding is zero."""
+    """(tokens, e) from (tokens, d) states in packed order: the same as in a block padded with zeros."""
     for module in modules:
         if isinstance(module, CNN):
             states = convolve(module, states, packed)
@@ -77,8 +77,8 @@ def forward_packed(modules: Sequence[nn.Module], states: Tensor, packed: Packed)
 def convolve(cnn: Any, states: Tensor, packed: Packed) -> Tensor:
     """The convolutions over packed tokens, never across the border of a sentence.
 
-    One matrix product gives what every token says to every place in every window; a window is the sum of what its
-    tokens say, and since neighbours in a sentence are neighbours in the packed row, that is a sum of shifted rows.
+    One matrix product gives the contribution of every token to every position in every window. Neighbours in a
+    sentence are neighbours in the packed row, so the sum over a window is a sum of shifted rows.
 
     Args:
         cnn: sentence-transformers' module.
@@ -89,10 +89,10 @@ def convolve(cnn: Any, states: Tensor, packed: Packed) -> Tensor:
         (tokens, windows x filters).
     """
     taps = [convolution.weight.permute(2, 0, 1).flatten(0, 1) for convolution in cnn.convs]
-    said = torch.split(F.linear(states, torch.cat(taps)), [len(tap) for tap in taps], dim=-1)
+    contributions = torch.split(F.linear(states, torch.cat(taps)), [len(tap) for tap in taps], dim=-1)
     last = packed.lengths[packed.sentence] - 1 - packed.positions
     windows = []
-    for convolution, window, size in zip(cnn.convs, said, cnn.kernel_sizes, strict=True):
+    for convolution, window, size in zip(cnn.convs, contributions, cnn.kernel_sizes, strict=True):
         parts = window.chunk(size, dim=-1)
         total = parts[size // 2] + convolution.bias.to(window.dtype)
         for distance in range(1, size // 2 + 1):
