@@ -65,16 +65,7 @@ class Twice:
         if kind == "one output of encode":
             return [["encode", "bundled", self.world.many, "--output", folder / "out.npy"]] * 2
         if kind == "one output of augment":
-            return [
-                [
-                    "augment",
-                    self.world.many,
-                    "--with",
-                    "translate:engine=command:there=rev:back=cat",
-                    "--output",
-                    folder / "out.parquet",
-                ]
-            ] * 2
+            return [[*self.world.views, "--output", folder / "out.parquet"]] * 2
         return [train, [*train, "--resume" if kind == "resumed twice" else "--overwrite"]]
 
     def _result(self, folder: Path) -> dict[str, str]:

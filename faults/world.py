@@ -143,8 +143,8 @@ class World:
 
     @property
     def views(self) -> list[object]:
-        """An `augment` of many sentences by a program, but for its output."""
-        return ["augment", self.many, "--with", "translate:engine=command:there=rev:back=cat"]
+        """An `augment` of many sentences by a language model, without its output."""
+        return ["augment", self.many, "--with", f"mlm:model={self.base}"]
 
     @property
     def run_cache(self) -> Path:

@@ -190,3 +190,4 @@ def _publish(directory: Path) -> None:
         write_text(folder / "README.md", card)
 
     save_model(directory, save)
+    RunDirectory(directory.parent).sweep()  # files of a killed process that published
