@@ -85,7 +85,7 @@ def mean_over_processes(value: float, device: torch.device | str = "cpu") -> flo
 
 
 def world_size() -> int:
-    """How many processes train together; 1 when this one is alone."""
+    """Number of processes that train together; 1 for a single one."""
     return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
 
 

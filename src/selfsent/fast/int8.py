@@ -141,7 +141,7 @@ def into_int8(model: Encoder) -> Encoder:
 
 
 def _weight(layer: Any) -> Tensor:
-    """As (out, in)."""
+    """The weight of a layer as (out, in)."""
     weight: Tensor = layer.weight.T if is_conv1d(layer) else layer.weight
     return weight.float().contiguous()
 

@@ -136,7 +136,7 @@ class WordCounts:
         return rows
 
     def _counts(self, texts: Sequence[str]) -> Any:
-        """How often each text has each term, (n, 2^20) sparse: scikit-learn's HashingVectorizer imports more slowly."""
+        """Counts of each term in each text, (n, 2^20) sparse: scikit-learn's HashingVectorizer imports more slowly."""
         from scipy.sparse import csr_matrix
 
         columns, ends = array("i"), array("q", [0])  # a list would take ten times the memory

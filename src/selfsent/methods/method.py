@@ -64,7 +64,7 @@ class MethodOptions:
         check_limits(self)
 
     def views(self) -> tuple[View, ...]:
-        """What the learner reads of each row."""
+        """Inputs of the learner, made from each row."""
         return (View(),)
 
     def labels(self) -> Labels | None:
@@ -137,7 +137,7 @@ class Learner(nn.Module):
                 parameter.requires_grad_(False)  # until `require_head`
 
     def prepare(self, batches: Iterable[Sequence[Packed]]) -> None:
-        """Whatever depends on the data; called once, before the optimiser is made and anything is wrapped.
+        """Set-up from the data; called once, before the optimiser is made and the learner is wrapped.
 
         Args:
             batches: every sentence of this process' share once, undamaged, in random order; made on demand.
@@ -156,7 +156,7 @@ class Learner(nn.Module):
 
     @property
     def paths(self) -> dict[str, str]:
-        """Which of several ways to compute the same this learner takes, for `run.json`."""
+        """Implementations that this learner uses, for `run.json`."""
         if not self.model.has_transformer:
             return {"attention": "none"}
         return {"attention": "packed" if self.model.states.runs_packed else "padded"}
@@ -182,7 +182,7 @@ ONE_PASS = Settings(epochs=1)
 STATIC = Settings(batch_size=512, learning_rate=0.004, epochs=15, warmup=0, beta2=0.98, max_length=64)
 """Default settings for static embeddings, where nothing else is known: many cheap steps at a high rate."""
 NEW_STATIC = STATIC.but(batch_size=1024, learning_rate=0.02)
-"""The same for untrained static embeddings."""
+"""Default settings for untrained static embeddings."""
 STATIC_STEPS = 3000
 """Default limit of steps for static embeddings: on much text, fewer passes."""
 OF_DOCUMENTS = ("context", "title", "halves", "document")

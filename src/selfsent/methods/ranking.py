@@ -42,7 +42,7 @@ NOISES: dict[str, Callable[[Any], Noise]] = {
 
 @dataclass(frozen=True)
 class ViewOptions(MethodOptions):
-    """Where the two views of a sentence come from, and the noise on them."""
+    """Options for the two views of a sentence, and the noise on them."""
 
     positives: Positives = setting("itself", POSITIVES)
     within: int = setting(1, "how many sentences away a neighbour, or the surroundings, may be", minimum=1)
@@ -82,7 +82,7 @@ class ViewOptions(MethodOptions):
 
 @dataclass(frozen=True)
 class PairOptions(ViewOptions):
-    """How one row gives two views of a sentence, which must differ."""
+    """Options for two views made from one row, which must differ."""
 
     columns: bool = setting(False, "the views are the first two text columns, instead of one column read twice")
 

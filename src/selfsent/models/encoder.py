@@ -93,7 +93,7 @@ class Encoder(nn.Module):
 
     @property
     def pooling(self) -> str:
-        """How token states become one vector: one of `POOLINGS`, or `cnn-pool`."""
+        """Name of the pooling: one of `POOLINGS`, or `cnn-pool`."""
         return cast(str, self.pooling_module.pooling_mode)
 
     @property
@@ -136,7 +136,7 @@ class Encoder(nn.Module):
         self.sentence_transformer[self._pooling_index] = module.to(self.device)
 
     def average_layers(self, layers: Layers) -> None:
-        """Let the pooling read the mean of two layers' states instead of the last layer's.
+        """Make the pooling read the mean of two layers' states instead of the last layer's.
 
         Raises:
             BaseEncoderError: there is one layer, or there are modules before the pooling already.

@@ -123,7 +123,7 @@ def _load_transformer(base: str | Path, directory: Path, pooling: Pooling | None
     config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
     rates = {name: dropout for name in DROPOUTS if dropout is not None and hasattr(config, name)}
     with torch.random.fork_rng([]):
-        torch.manual_seed(0)  # what the files lack, such as a pooler, is the same in every process
+        torch.manual_seed(0)  # weights missing in the files, such as a pooler, are the same in every process
         model = load_sentence_transformer(
             directory,
             device="cpu",

@@ -101,7 +101,7 @@ class RecurrentEncoder(Encoder):
         return int(network.hidden_size) * (2 if network.bidirectional else 1)
 
     def _through_padded(self, packed: Packed, modules: Sequence[nn.Module]) -> NoReturn:
-        raise BaseEncoderError("what reads padding needs a transformer, and this base is a recurrent network")
+        raise BaseEncoderError("modules that read padding need a transformer, and this base is a recurrent network")
 
 
 def new_recurrent(

@@ -94,7 +94,7 @@ def train_vocabulary(corpus: Corpus, options: VocabularyOptions, notice: Callabl
     steps = [normalizers.NFKC(), normalizers.Replace(_TATWEEL, "")]
     steps += [] if options.cased else [normalizers.Replace(_DOTLESS, "i")]
     steps += [normalizers.BertNormalizer(lowercase=not options.cased, handle_chinese_chars=words)]
-    # Accents are dropped from decomposed text: what is left is composed again, for the sake of Korean.
+    # Accents are dropped from decomposed text; the rest is composed again for Korean.
     tokenizer.normalizer = normalizers.Sequence([*steps, normalizers.NFC()])
     normal = tokenizer.normalizer.normalize_str
     alphabet = _alphabet(map(normal, _sample(corpus, _FOR_ALPHABET)))

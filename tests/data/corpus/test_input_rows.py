@@ -129,7 +129,7 @@ def test_what_cannot_be_carried(inputs, read):
         inputs(carry=("nr",))
     with pytest.raises(SettingsError, match="cannot be counted"):
         inputs(carry=(), where={"team": "a"})
-    with pytest.raises(CorpusError, match="no columns beside the text"):
+    with pytest.raises(CorpusError, match="no columns but the text"):
         read("python:stdlib", carry=("nr",))
 
 

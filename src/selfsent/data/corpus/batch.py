@@ -22,7 +22,7 @@ _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 
 @dataclass(frozen=True)
 class Columns:
-    """Which columns of a source to read."""
+    """Columns of a source to read."""
 
     texts: tuple[str, ...] = ("text",)
     document: str | None = None

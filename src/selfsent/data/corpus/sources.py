@@ -1,4 +1,4 @@
-"""What a user may name as a corpus: files, folders, patterns, standard input, strings, the hub, or several of these."""
+"""Sources of a corpus: files, folders, patterns, standard input, strings, the hub, or several of these."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class Documents:
         return np.asarray(last - first)
 
     def around(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Of `rows`, (n,): first position of each one's document, the row's own position, and the document's end."""
+        """First position of the document, position and end of the document for each of `rows`, (n,)."""
         numbers = self.numbers[rows]
         position = rows if self._order is None else self._position[rows].astype(np.int64)
         return self._begins[numbers], position, self._begins[numbers + 1]

@@ -72,7 +72,7 @@ class Tokens:
         return Tokens(self.ids[index], lengths, self.word_starts[index], self.rows[sentences])
 
     def joined(self, rows: np.ndarray, counts: np.ndarray) -> Tokens:
-        """The same tokens, with so many sentences, (rows,), as one each; `rows`, (rows,), is what noise depends on."""
+        """The same tokens with each `counts`, (rows,), sentences joined into one; noise depends on `rows`, (rows,)."""
         ends = np.concatenate(([0], np.cumsum(self.lengths)))[np.cumsum(counts)]
         return Tokens(self.ids, np.diff(ends, prepend=0), self.word_starts, rows, self.targets)
 

@@ -44,7 +44,7 @@ class RecurrentDecoder(nn.Module):
             self.begin = nn.Identity() if plain else nn.Linear(vector, self.size)
 
     def reading(self, whole: Packed) -> Packed:
-        """What it reads of whole sentences, each token with the one to predict as its target; the end is one, too."""
+        """Input for whole sentences; the target of each token is the next one, the end included."""
         return whole.without_last() if self.start is None else whole.shift_right(self.start)
 
     def forward(self, model: Encoder, vectors: Tensor, read: Packed) -> Tensor:
