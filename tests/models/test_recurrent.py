@@ -118,7 +118,7 @@ def test_an_interrupted_run_ends_as_if_nothing_had_happened(method, kind, base_o
         ({"method": "whitening", "layers": "first+last"}, "which has one layer"),
     ],
 )
-def test_what_a_recurrent_network_cannot_be_asked(saved, tmp_path, options, complaint):
+def test_options_that_a_recurrent_network_lacks_are_refused(saved, tmp_path, options, complaint):
     with pytest.raises((BaseEncoderError, SettingsError), match=complaint) as caught:
         selfsent.train(TEXTS, base=saved / "lstm", output=tmp_path / "run", quiet=True, **options)
     assert "\n" not in str(caught.value)
