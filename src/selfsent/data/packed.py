@@ -182,7 +182,7 @@ class Packed:
         within = ranges(np.zeros_like(self.given_lengths), self.given_lengths)
         # A sum of products, one factor of which is drawn for the position, wraps around on purpose.
         terms = (self.given_ids.astype(np.uint64) + _ODD) * _factors(self.longest)[within]
-        # Of sentences without tokens, which start where the next one does or behind all others, the sum is 0.
+        # Of sentences without tokens, which start where the next one does or after all others, the sum is 0.
         sums = np.where(self.given_lengths > 0, np.add.reduceat(np.append(terms, np.uint64(0)), self._given_starts), 0)
         return self._tensor(sums.view(np.int64))
 

@@ -100,7 +100,7 @@ class WordCounts:
 
     Args:
         frequencies: (2^20,) texts that each term is in; none yet where it is not given.
-        texts: how many there were.
+        texts: number of these texts.
         analyzer: makes the terms; by default words as they are.
 
     Example:
@@ -121,7 +121,7 @@ class WordCounts:
         self._analyzer = analyzer or Analyzer()
 
     def add(self, texts: Sequence[str]) -> None:
-        """Count some more texts."""
+        """Count texts."""
         np.add.at(self.frequencies, self._counts(texts).indices, 1)
         self.texts += len(texts)
 

@@ -15,7 +15,7 @@ from selfsent.data.views.view import View
 from selfsent.errors import SettingsError
 from selfsent.methods.losses import head_cross_entropy
 from selfsent.methods.method import Learner, Loss, Method, MethodOptions
-from selfsent.models.assemble import freeze_behind_tokens
+from selfsent.models.assemble import freeze_after_tokens
 from selfsent.models.decoders.checkpoint import CheckpointDecoder
 from selfsent.models.decoders.transformer import SmallDecoder, TiedDecoder, built_like_bert
 from selfsent.models.dropout import without_dropout
@@ -62,7 +62,7 @@ class MaskedLearner(Learner):
     def __init__(self, model: Encoder, options: MLM) -> None:
         super().__init__(model, options)
         self.model.require_head("mlm")
-        freeze_behind_tokens(model)
+        freeze_after_tokens(model)
 
     def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
         """The loss of one masked batch."""

@@ -55,7 +55,7 @@ class Labels:
 
 @dataclass(frozen=True)
 class MethodOptions:
-    """A method's own options, and what follows from their values. Fields are made with `selfsent.settings.setting`."""
+    """A method's own options, and properties derived from them. Fields are made with `selfsent.settings.setting`."""
 
     method: ClassVar[Method]
     """The method with these options."""
@@ -97,7 +97,7 @@ class MethodOptions:
 
     @property
     def teachers(self) -> tuple[str, ...]:
-        """Names of the encoders to follow, mostly none."""
+        """Names of the encoders to follow, if any."""
         return ()
 
 
@@ -121,7 +121,7 @@ class Learner(nn.Module):
     predicts_words = False
     """Whether it needs a language-model head; a base that has one serves it best."""
     may_collapse = False
-    """Whether a run goes on when sentence vectors become alike: they are not what it learns."""
+    """Whether a run goes on when sentence vectors collapse, because it does not train them."""
     teachers: Sequence[Encoder] = ()
     """The encoders that make `features`, with tokenizers of their own."""
 
@@ -162,7 +162,7 @@ class Learner(nn.Module):
         return {"attention": "packed" if self.model.states.runs_packed else "padded"}
 
     def save(self, directory: Path) -> None:
-        """Write the model, and whatever else the run should leave behind."""
+        """Write the model, and whatever else the run should keep."""
         self.model.save(directory)
 
     def after_step(self) -> None:

@@ -68,7 +68,7 @@ class Encoder(nn.Module):
         if not self.has_transformer:
             return
         self.tokenizer = sentence_transformer.tokenizer
-        # A pooler behind the first token belongs to next-sentence prediction: nothing here ever gives it a gradient.
+        # A pooler on the first token is for next-sentence prediction: it never gets a gradient here.
         pooler = getattr(self.transformer, "pooler", None)
         for module in (pooler, *filter(is_layer_mean, self.token_modules)):
             if isinstance(module, nn.Module):
@@ -107,7 +107,7 @@ class Encoder(nn.Module):
 
     @property
     def token_modules(self) -> list[nn.Module]:
-        """The modules between transformer and pooling, which transform token states; mostly none."""
+        """The modules between transformer and pooling, which transform token states; often none."""
         return list(self.sentence_transformer)[self._stem : self._pooling_index]
 
     def put_before_pooling(self, modules: Sequence[nn.Module], width: int) -> None:
@@ -123,7 +123,7 @@ class Encoder(nn.Module):
         model, index = self.sentence_transformer, self._pooling_index
         if any(getattr(module, "in_features", width) != width for module in list(model)[index + 1 :]):
             raise BaseEncoderError(
-                f"this base has a dense layer behind its pooling that takes no vectors of width {width}: choose another"
+                f"this base has a dense layer after its pooling that takes no vectors of width {width}: choose another"
             )
         pooling = type(model[index])(**{**model[index].get_config_dict(), "embedding_dimension": width})
         pooling.load_state_dict(model[index].state_dict())
@@ -296,7 +296,7 @@ class Encoder(nn.Module):
         """Write an ordinary sentence-transformers directory, with the language-model head in an extra file.
 
         Raises:
-            BaseEncoderError: it computes in 8 bits, for which no other program has a name.
+            BaseEncoderError: it computes in 8 bits, which other programs cannot load.
         """
         if any(parameter.dtype == torch.int8 for parameter in self.transformer.parameters()):
             raise BaseEncoderError("an encoder in 8 bits cannot be saved: save it before")

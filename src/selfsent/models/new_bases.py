@@ -140,7 +140,7 @@ def load_tokenizer(directory: Path, special: Sequence[str] = SPECIAL) -> Any:
         special: the special tokens it must have.
 
     Raises:
-        BaseEncoderError: there is none, or it lacks one of them.
+        BaseEncoderError: the tokenizer is missing, or lacks one of them.
     """
     from transformers import AutoTokenizer
 
@@ -158,7 +158,7 @@ def load_tokenizer(directory: Path, special: Sequence[str] = SPECIAL) -> Any:
 
 
 def tokenizer_digest(tokenizer: Any) -> str:
-    """A short digest of what a tokenizer does."""
+    """A short digest of a tokenizer."""
     return hashlib.sha256(tokenizer.backend_tokenizer.to_str().encode()).hexdigest()[:16]
 
 

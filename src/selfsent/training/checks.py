@@ -50,7 +50,7 @@ def labels_of(wanted: Labels, method: str, corpus: Corpus, rows: np.ndarray) -> 
         rows: (sentences,) rows to train on; their labels must differ.
 
     Raises:
-        SettingsError: there are none, or not of the kind, or beyond the scale, or all the same.
+        SettingsError: labels are missing, of another kind, out of range, or all the same.
     """
     found = _classes(wanted, method, corpus) if wanted.kind == "class" else (_scaled(wanted, method, corpus), ())
     values, names = found
@@ -141,7 +141,7 @@ def reject_wordless(tokenizer: Any, noise: Noise, texts: Sequence[str]) -> None:
     """Reject noise on words where most sentences are a single word, so that it could change none of them.
 
     Raises:
-        SettingsError: it is so, as in scripts without spaces and with tokenizers that do not divide them.
+        SettingsError: most sentences are, as in scripts without spaces.
     """
     if isinstance(noise, MaskTokens) and not noise.whole_words:
         return

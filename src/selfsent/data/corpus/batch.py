@@ -200,7 +200,7 @@ def check_header(header: list[str], name: str, columns: Columns, kind: str = "co
     """Reject a table that lacks a wanted column (or field), or has it twice.
 
     Raises:
-        CorpusError: it does.
+        CorpusError: a column is missing or repeated.
     """
     for wanted in columns.wanted:
         if header.count(wanted) > 1:

@@ -66,7 +66,7 @@ def look_at_parquet(path: Path | RemoteFile, columns: Columns) -> tuple[int, dic
 
 
 def kind_of(type_: Any) -> type | None:
-    """The kind of column for a type of Arrow: bool, int, float or str; None for what is nested, and for dates."""
+    """The kind of column for a type of Arrow: bool, int, float or str; None for nested types and dates."""
     import pyarrow as pa
 
     is_text = pa.types.is_string(type_) or pa.types.is_large_string(type_)

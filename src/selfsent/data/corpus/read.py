@@ -73,7 +73,7 @@ def read_corpus(
         clean: cleaners applied before splitting: some of `html`, `mail`, `urls` and `separators`, as a
             list or between commas.
         where: column -> the value, or values, that a row must have there to be read.
-        stack: make the texts of several columns rows of their own, one behind the other: the sentences of pairs.
+        stack: make the texts of several columns rows of their own, one after the other: the sentences of pairs.
         exclude: texts to leave out, such as test sets, given as `source` is; a row with one of them in any column is
             dropped and counted. Only letters and digits are compared, upper and lower case alike.
         carry: columns to keep for each row of the input, such as ids. With any, or none (`()`), the corpus also maps
@@ -125,7 +125,7 @@ def check_corpus(source: SourceName | Sources, **options: Any) -> None:
         next(iter(read.batches()), None)
     elif not undecided or not _decide_split(read, cache_folder(options.get("cache")) / "corpora", cleaners)[1]:
         read_corpus(source, **options)
-    else:  # A method that reads single texts will have them whole: a table of sentences might be made in vain.
+    else:  # Methods for single texts read them whole, so a table of sentences might not be needed.
         if options.get("exclude") is not None:
             _excluded(options["exclude"], read.columns, options.get("clean"), options.get("cache"))
         for _ in read.batches():

@@ -49,7 +49,7 @@ _REASONS = (
     ("NotFound|NoSuch", "not found"),
     ("", "cannot be read: {first}"),
 )
-"""Patterns of the names of exceptions, and of their status codes, and what they mean; the first match counts."""
+"""Messages by pattern of the names of exceptions and their status codes; the first match counts."""
 
 
 def is_address(name: str) -> bool:

@@ -240,7 +240,7 @@ class MaskTokens:
 
 @dataclass(frozen=True)
 class Chain:
-    """One noise after the other: of noises that draw numbers of their own, such as `DeleteWords` and `SwapPairs`."""
+    """One noise after the other; they must use different draws, such as `DeleteWords` and `SwapPairs`."""
 
     noises: tuple[Noise, ...]
 

@@ -110,7 +110,7 @@ class Span:
                 begin = _between(earliest, np.minimum(last - length, end + self.within - 1), share)
                 end = begin + length
             else:
-                # A sentence at most `within` away, and those behind it, away from the anchor, as far as the document
+                # A sentence at most `within` away, and those after it, away from the anchor, as far as the document
                 # goes; a row that is alone in its document gets itself.
                 left, right = np.minimum(self.within, begin - first), np.minimum(self.within, last - end)
                 drawn = (share * (left + right)).astype(np.int64)
@@ -127,7 +127,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """The sentences at most `within` before and behind a row, without the row itself: its cloze, inverted.
+    """The sentences at most `within` before and after a row, without the row itself: its cloze, inverted.
 
     Args:
         within: sentences on either side.

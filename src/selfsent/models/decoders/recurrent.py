@@ -26,7 +26,7 @@ class RecurrentDecoder(nn.Module):
     Args:
         model: the encoder, which also gives the word vectors.
         size: numbers in a state; 0 for as many as the sentence vector has.
-        reads: where it reads s.
+        reads: where s enters.
     """
 
     def __init__(self, model: Encoder, size: int, reads: Reads) -> None:
