@@ -1,4 +1,4 @@
-"""The library as its users know it: train, with a hold-out, scores before and after, and a card."""
+"""The public functions: `train`, with a hold-out, scores before and after, and a card; `encode`, `pairs` and others."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ from selfsent.training.run_directory import RunDirectory
 
 _LABELLED = "rows with labels are not scored at the end: selfsent evaluate does it, with --pairs or --labels"
 Source = Corpus | str | Path | Iterable[str]
-"""A corpus, or anything else `read_corpus` reads."""
+"""A corpus, or anything `read_corpus` reads."""
 
 
 _Method = str | MethodOptions | None
@@ -76,7 +76,7 @@ class _Request:
 
     @classmethod
     def of(cls, method: _Method, base: _Base, hold_out: HoldOut | int | None = None, **changes: Any) -> _Request:
-        """The request with a method's name in place of its options."""
+        """The request, with a method's options resolved to its name."""
         if isinstance(method, MethodOptions):
             changes = {**non_defaults(method), **changes}
             method = method_of(method).name
@@ -84,10 +84,10 @@ class _Request:
         return cls(method, name_of(base), hold_out, run_config, changes)
 
     def checked(self) -> tuple[Plan, list[Augmenter]]:
-        """The plan as far as it is known before the corpus, and the augmenters of the views.
+        """The plan as far as known without the corpus, and the augmenters of the views.
 
         Raises:
-            SelfsentError: what is wrong with the base or the settings, in one line.
+            SelfsentError: a fault of the base or the settings, in one line.
         """
         check_dev(self.run_config.dev, self.run_config.dev_every, self.run_config.keep_best)
         check_points(self.run_config.map_points)
@@ -112,10 +112,10 @@ def check_train(
     overwrite: bool = False,
     **arguments: Any,
 ) -> Plan:
-    """The plan of `train` with these arguments, as far as it is known before the corpus.
+    """The plan of `train` with these arguments, as far as known without the corpus.
 
     Raises:
-        SelfsentError: what is wrong with the base, the settings or the run directory, in one line.
+        SelfsentError: a fault of the base, the settings or the run directory, in one line.
     """
     plan, _ = _Request.of(method, base, **arguments).checked()
     if output is not None:
@@ -150,64 +150,64 @@ def train(
     quiet: bool = False,
     **changes: Any,
 ) -> Run | Seeds:
-    """Train a sentence encoder, and score it before and after where the corpus has documents or pairs.
+    """Train a sentence encoder, and score it before and after if the corpus has documents or pairs.
 
     Args:
-        corpus: sentences, or pairs and triples with labels or without: a corpus, or anything `read_corpus` reads.
+        corpus: sentences, or pairs and triples with or without labels: a corpus, or anything `read_corpus` reads.
         method: name of a method of `selfsent.METHODS`, or its options, such as `SimCSE(temperature=0.05)`. None for
-            what is best for the corpus: `neighbours` where sentences have neighbours in documents (long texts, one to a
-            row, are split so that they have).
-        base: the encoder to start from: `bundled` or another one that ships with selfsent, a
-            directory, a run, or a hub id. None for the best of the first two that the method can train.
+            the best for the corpus: `neighbours` if sentences have neighbours in documents (long texts, one per row,
+            are split into documents).
+        base: the encoder to start from: `bundled` or another shipped one, a directory, a run, or a hub id. None for the
+            best shipped one that the method can train.
         output: the run directory: `run.json`, `metrics.jsonl`, `checkpoints/` and, at the end, `model/`.
-        hold_out: how many documents are kept apart to score by (and as many again for `dev="context"`), 0 for none; or
-            which, where they are shared out already. None for a tenth, 500 at least, and a fifth of fewer than 1,000.
-            Of pairs, those that share a text count as one document.
-        seeds: train so many times, with seeds from `seed` on, and summarise.
-        resume: go on with the run in `output`.
-        overwrite: throw away the run in `output`.
-        progress: hears what the user should know and how far the run is. By default this is shown, as bars in a
-            terminal and in a notebook.
-        quiet: nothing is shown.
-        **changes: the options that the signature names, and those of the method and of the head. `views` are one or two
-            augmenters, such as `["synonym"]` or `["translate:pivot=spa", "translate:pivot=cat"]`: what they make
-            becomes the two columns that the method reads, and stays in the corpus' cache.
+        hold_out: number of documents to hold out for the score (and as many again for `dev="context"`), 0 for none; or
+            an existing split. None for a tenth, at least 500, and a fifth of fewer than 1,000. Pairs that share a text
+            count as one document.
+        seeds: number of runs, with seeds from `seed` on, to summarise.
+        resume: continue the run in `output`.
+        overwrite: discard the run in `output`.
+        progress: receives notices and the progress of the run. By default they are shown, with bars in terminals and
+            notebooks.
+        quiet: show nothing.
+        **changes: the options in the signature, and those of the method and the head. `views` are one or two
+            augmenters, such as `["synonym"]` or `["translate:pivot=spa", "translate:pivot=cat"]`: their views become
+            the two columns of the method, and are cached with the corpus.
 
     Returns:
-        The `Run`; with `seeds` the `Seeds` of several, each in `seeds/SEED/` of `output`.
+        The `Run`; with `seeds`, the `Seeds`, with runs in `seeds/SEED/` of `output`.
 
     Raises:
-        SelfsentError: what is wrong with the corpus, the base, the settings or the run directory, in one line.
+        SelfsentError: a fault of the corpus, the base, the settings or the run directory, in one line.
     """
-    place = Path(output or "run")
-    with shown(progress, quiet) as told, isolated_rng():
+    path = Path(output or "run")
+    with shown(progress, quiet) as display, isolated_rng():
         request = _Request.of(method, base, hold_out, **changes)
         if seeds is None:
-            return _train(corpus, request, place, resume, overwrite, told)
+            return _train(corpus, request, path, resume, overwrite, display)
         plan, _ = request.checked()
-        RunDirectory(place).check(resume, overwrite, plan.encoders)
-        text = read(corpus, None if plan.reads_documents else False, told.notice)
+        RunDirectory(path).check(resume, overwrite, plan.encoders)
+        text = read(corpus, None if plan.reads_documents else False, display.notice)
         alone = replace(request, run_config=replace(request.run_config, clock=None))
 
         def train_one(seed: int, directory: Path, again: bool) -> dict[str, float]:
             seeded = replace(alone, changes={**request.changes, "seed": seed})
-            return _train(text, seeded, directory, again, False, told).figures
+            return _train(text, seeded, directory, again, False, display).figures
 
         return over_seeds(
             seeds,
-            place,
+            path,
             train_one,
             first=request.changes.get("seed", 0),
             resume=resume,
             overwrite=overwrite,
             check=lambda: _without_seed(text, alone),
             read=[] if request.base is None else [resolve(request.base)],
-            progress=told,
+            progress=display,
         )
 
 
 def _without_seed(corpus: Corpus, request: _Request) -> dict[str, Any]:
-    """What decides the result of runs that differ in their seed alone, as JSON."""
+    """The configuration common to runs with different seeds, as JSON."""
     corpus, plan, hold_out = _prepared(corpus, request, Progress(), make_views=False)
     wanted = config_of(plan, corpus, hold_out.train)
     wanted["settings"].pop("seed")
@@ -217,7 +217,7 @@ def _without_seed(corpus: Corpus, request: _Request) -> dict[str, Any]:
 def _prepared(
     corpus: Corpus, request: _Request, progress: Progress, make_views: bool = True, whiten: float | None = None
 ) -> tuple[Corpus, Plan, HoldOut]:
-    """The corpus with its views, the plan on it, and what is trained on and scored.
+    """The corpus with its views, its plan, and its split.
 
     Raises:
         SelfsentError: the corpus does not fit the plan.
@@ -235,20 +235,20 @@ def _prepared(
             with_views(corpus, augmenters, plan.settings.seed, advance, notice)
         wait()
         corpus = with_views(corpus, augmenters, plan.settings.seed)
-    there = make_views or not augmenters  # the columns that are read
+    there = make_views or not augmenters  # whether the columns to read exist
     plan = plan.on(corpus) if there else plan
     if request.changes.get("whiten") is None and whiten is not None:
         plan = replace(plan, whiten=whiten)
     hold_out = request.hold_out
     if not isinstance(hold_out, HoldOut):
         labelled = plan.options.labels() is not None
-        tell = (lambda line: None if dev else notice(_LABELLED)) if labelled else notice
-        pairs = plan.contrasts_pairs and not augmenters  # views that were made of one text are none to be searched
-        hold_out = HoldOut.of(corpus, dev in LABEL_FREE, tell, plan.joins, hold_out, dev == "judges", pairs)
+        warn = (lambda line: None if dev else notice(_LABELLED)) if labelled else notice
+        pairs = plan.contrasts_pairs and not augmenters  # views of one text are not a search pair
+        hold_out = HoldOut.of(corpus, dev in LABEL_FREE, warn, plan.joins, hold_out, dev == "judges", pairs)
     hold_out = replace(hold_out, train=rows_with_neighbours(plan, corpus, hold_out.train, notice))
     hold_out = hold_out.thinned(request.run_config.sentences)
     if there:
-        plan.known(corpus, hold_out.train)  # bad labels are refused before anything slow
+        plan.known(corpus, hold_out.train)  # reject bad labels before anything slow
     return corpus, plan, hold_out
 
 
@@ -263,12 +263,12 @@ def _train(source: Source, request: _Request, output: Path, resume: bool, overwr
         notice(f"there is no run in {output} to go on with: beginning at the first step")
     text = read(source, None if plan.reads_documents else False, notice)
     before = directory.record.get("asked", {}).get("whiten")
-    old = float(before) if isinstance(before, bool) else None  # a run of before there were strengths
+    old = float(before) if isinstance(before, bool) else None  # a run from before whitening had strengths
     corpus, plan, hold_out = _prepared(text, request, progress, whiten=old)
     for line in _notices(plan, corpus, hold_out, request):
         notice(line)
     description = config_of(plan, corpus, hold_out.train)
-    # Older runs did not tell their rows.
+    # Older runs did not record their rows.
     directory.match(description, {**plan.defaults, "corpus": description["corpus"]})
     if directory.status == "finished":
         notice(f"{output} is finished already")
@@ -278,7 +278,7 @@ def _train(source: Source, request: _Request, output: Path, resume: bool, overwr
             clock = _with_scores(clock, plan, corpus, hold_out)
         scorer = dev_scorer(request.run_config.dev, corpus, hold_out, request.run_config.data)
         fit(corpus, hold_out.train, plan, directory, replace(request.run_config, clock=clock, scorer=scorer), progress)
-        gc.collect()  # loop and batches know each other, and would keep encoders and mapped files for long
+        gc.collect()  # reference cycles between loop and batches keep encoders and mapped files alive
     if rank() == 0:
         _finish(corpus, hold_out, plan.base, directory, notice, request.run_config.map_points)
     return by_first(lambda: load_run(output))
@@ -292,8 +292,8 @@ def _finish(corpus: Corpus, hold_out: HoldOut, base: str, directory: RunDirector
         hold_out: its parts.
         base: the encoder before training.
         directory: of the run.
-        notice: receives what could not be scored.
-        points: sentences on the map, held-out ones if there are any; 0 for no map.
+        notice: receives the reason of a missing score.
+        points: sentences on the map, held-out ones if available; 0 for no map.
     """
     scores, neighbours, drawn = dict[str, Any](), list[dict[str, Any]](), None
     joins = is_cross_encoder(directory.model)
@@ -306,7 +306,7 @@ def _finish(corpus: Corpus, hold_out: HoldOut, base: str, directory: RunDirector
             scores = {name: paired(each, after) for name, each in before.items()}
             first = next(iter(before.values()))
             neighbours = neighbours_of(*first.texts, first.sides, after.sides(*first.texts))
-        except DataError as error:  # only near-duplicates: the model is there, but has no score
+        except DataError as error:  # only near-duplicates: a model without a score
             notice(f"no label-free score: {error}")
     context, search = scores.get("context"), scores.get("search")
     write_json(directory.path / "scores.json", {"scores": context, "search": search, "neighbours": neighbours})
@@ -324,12 +324,12 @@ def _finish(corpus: Corpus, hold_out: HoldOut, base: str, directory: RunDirector
     card = model_card(directory.record, corpus.report.summary("; "), context, search=search, **about)
     write_text(directory.model / "README.md", card)
     directory.sweep()
-    remove(directory.path / "best")  # left only by a kill between the end of training and its removal
+    remove(directory.path / "best")  # left by a kill right after training
     directory.update(status="finished")
 
 
 def read(source: Source, split: bool | None, notice: Notice) -> Corpus:
-    """The corpus; of one that is given by name a notice says where its texts ask for cleaning."""
+    """Read a corpus, with a notice if its texts need cleaning."""
     if isinstance(source, Corpus):
         return source
     corpus = read_corpus(source, split_sentences=split)
@@ -339,19 +339,19 @@ def read(source: Source, split: bool | None, notice: Notice) -> Corpus:
 
 
 def _with_scores(clock: Clock, plan: Plan, corpus: Corpus, hold_out: HoldOut) -> Clock:
-    """The clock of a run that scores base and result: the base's score is taken now, and the other takes as long."""
+    """The clock of a run with scores: the base is scored now, and the same time is reserved for the result."""
     if plan.method.closed_form or hold_out.test is None:
         return clock
     since = time.perf_counter()
     if rank() == 0:
-        with suppress(DataError):  # of which the end of the run speaks
+        with suppress(DataError):  # reported at the end of the run
             score_base(corpus, hold_out, plan.base)
     wait()
     return replace(clock, after=clock.after + time.perf_counter() - since)
 
 
 def _notices(plan: Plan, corpus: Corpus, hold_out: HoldOut, request: _Request) -> Iterator[str]:
-    """What the user should know before a run begins, line by line."""
+    """Notices before a run, line by line."""
     method, dev, given = plan.method.name, request.run_config.dev, isinstance(request.hold_out, HoldOut)
     if plan.columns < len(corpus.view_columns):
         read, left = corpus.view_columns[: plan.columns], corpus.view_columns[plan.columns :]
@@ -392,15 +392,15 @@ Model = Encoder | str | PathLike[str]
 
 
 def encode(model: Model, texts: Sequence[str], *, side: Side | None = None) -> NDArray[np.float32]:
-    """The vectors of texts, (n, d): zeros for a text of which the tokenizer leaves nothing.
+    """The vectors of texts, (n, d); zeros for texts without tokens.
 
     Args:
         model: the encoder.
         texts: (n,) sentences.
-        side: `query` or `document`, where some models want a prompt in front of each text.
+        side: `query` or `document`, for models with prompts.
 
     Raises:
-        SelfsentError: there is no such encoder, or one string is given instead of a list.
+        SelfsentError: no such encoder, or one string instead of a list.
     """
     return encode_texts(open_encoder(model), texts, side=side)
 
@@ -413,18 +413,18 @@ def pairs(
     word_weight: float = PAIR_WEIGHT,
     language: str | None = None,
 ) -> list[Pair]:
-    """The most similar pairs of distinct texts, by the cosine of their vectors and the words that they share.
+    """The most similar pairs of distinct texts, by the cosine of their vectors and their common words.
 
     Args:
         model: the encoder.
         corpus: the texts.
-        top: how many pairs at most.
-        threshold: the smallest score that counts, from -1 to 1.
-        word_weight: of the words beside the cosine; 0: the cosine alone.
-        language: whose stems are compared; by default the one that most texts are in.
+        top: maximum number of pairs.
+        threshold: minimum score, from -1 to 1.
+        word_weight: of words relative to the cosine; 0 for the cosine alone.
+        language: of the stemmer; by default that of most texts.
 
     Raises:
-        SelfsentError: there is no such encoder or language, or a weight that is none.
+        SelfsentError: no such encoder or language, or an invalid weight.
     """
     check_weight(word_weight)
     vectors = encode_corpus(model, corpus)
@@ -433,10 +433,10 @@ def pairs(
 
 
 def cluster(model: Model, corpus: Corpus, clusters: int = 20, seed: int = 0) -> Clusters:
-    """Groups of texts of like meaning, the largest first, by k-means on their vectors.
+    """Groups of texts with similar meaning, largest first, by k-means on their vectors.
 
     Raises:
-        SelfsentError: there is no such encoder, fewer than two groups, or fewer texts than groups.
+        SelfsentError: no such encoder, fewer than two groups, or fewer texts than groups.
     """
     return find_clusters(encode_corpus(model, corpus), clusters, seed)
 
@@ -445,7 +445,7 @@ def export(model: Model, output: str | Path, *, normalize: bool = False, overwri
     """Write a directory with an encoder as an ONNX graph, from token ids to sentence vectors.
 
     Raises:
-        SelfsentError: packages are missing, the encoder cannot become a graph, or the directory cannot be written.
+        SelfsentError: missing packages, an encoder that cannot be exported, or an unwritable directory.
     """
     check_export(Path(output), overwrite)
     return export_graph(open_encoder(model), Path(output), normalize)

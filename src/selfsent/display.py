@@ -17,26 +17,26 @@ if TYPE_CHECKING:
 
 _HIDDEN = frozenset(("Cc", "Cf", "Cs", "Co", "Zl", "Zp"))
 _KEPT = "\n\u200c\u200d"
-"""Line ends, and the joiners that scripts need to be read."""
+"""Line ends, and joiners needed by some scripts."""
 
 
 def leads() -> bool:
-    """Whether this process is the one that speaks: the only one, or the first of those that `torchrun` started.
+    """Whether this process prints: the only one, or the first under `torchrun`.
 
-    It is asked before torch is imported.
+    Works without importing torch.
     """
     return os.environ.get("RANK", "0") == "0" or os.environ.get("WORLD_SIZE", "1") == "1"
 
 
 def visible(text: str) -> str:
-    """A text with control characters, and those that turn the direction of writing, as escapes; line ends stay."""
+    """A text with control and bidirectional characters escaped, except line ends."""
     if text.isprintable():
         return text
     return "".join(c if unicodedata.category(c) not in _HIDDEN or c in _KEPT else ascii(c)[1:-1] for c in text)
 
 
 def counted(number: int, thing: str, things: str | None = None) -> str:
-    """A number with what is counted, in the singular or the plural.
+    """A number with its noun, in the singular or plural.
 
     Example:
         >>> counted(1, "text"), counted(2500, "query", "queries")
@@ -46,7 +46,7 @@ def counted(number: int, thing: str, things: str | None = None) -> str:
 
 
 def with_wide_title(table: Table) -> Group:
-    """A table whose title and caption may be wider than it is, and whose cells show no control characters."""
+    """A table with title and caption of any width, and without control characters."""
     from rich.console import Group
     from rich.text import Text
 
@@ -66,12 +66,12 @@ def with_wide_title(table: Table) -> Group:
 
 
 def span(low: float, high: float) -> str:
-    """An interval as it is printed: `70.11 to 72.30`."""
+    """An interval as printed: `70.11 to 72.30`."""
     return f"{low:.2f} to {high:.2f}"
 
 
 def change(difference: float, low: float, high: float) -> str:
-    """A difference with its interval as it is printed: `+1.20 [+0.30, +2.10]`."""
+    """A difference with its interval, as printed: `+1.20 [+0.30, +2.10]`."""
     return f"{difference:+z.2f} [{low:+z.2f}, {high:+z.2f}]"
 
 
@@ -86,12 +86,12 @@ def table_of(
     sections: Collection[int] = (),
     **options: Any,
 ) -> Table:
-    """A terminal table whose cells are shown as they are, without markup.
+    """A terminal table with literal cells, without markup.
 
     Args:
-        headings: one for each column.
+        headings: one per column.
         rows: the cells of each row, as many or fewer.
-        left: columns of texts, justified left; those of numbers are justified right.
+        left: left-justified columns, for texts; others are right-justified.
         title: above the table, left.
         caption: below it, left.
         styles: of rows, by their first cell.
@@ -112,10 +112,10 @@ def table_of(
 
 
 def text_of(table: Table, lines: Iterable[str] = ()) -> str:
-    """A table and lines below it as text, as wide as the terminal: what `print` shows of a result."""
+    """A table and lines below it as text, as wide as the terminal, for `print`."""
     from rich.console import Console
 
-    # Notebooks and variables such as FORCE_COLOR would otherwise make something else of it.
+    # Otherwise notebooks and variables such as FORCE_COLOR would change the output.
     plain: dict[str, Any] = {"force_jupyter": False, "force_terminal": False, "color_system": None}
     console = Console(file=io.StringIO(), markup=False, emoji=False, highlight=False, **plain)
     console.print(with_wide_title(table))
@@ -152,5 +152,5 @@ def markdown(table: Table) -> str:
 
 
 def literal(text: str, newline: str = " ") -> str:
-    """Text that Markdown shows as it is: a name may hold anything, also HTML."""
+    """Text escaped for Markdown: a name may contain anything, including HTML."""
     return re.sub(r"([\\`*\[\]<|])", r"\\\1", text).replace("\n", newline)

@@ -54,7 +54,7 @@ class OutputError(SelfsentError):
     """A file or directory that cannot be written."""
 
 
-class MakerError(SelfsentError):
+class AugmenterError(SelfsentError):
     """A program or model that makes views and did not do what it should."""
 
 

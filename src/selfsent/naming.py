@@ -1,4 +1,4 @@
-"""Names that are given from Python: one or several, and of what lies in a directory."""
+"""Normalisation of names given in Python: one or several, and of runs or paths."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def names(given: str | Iterable[str] | None) -> tuple[str, ...]:
-    """Several names: a list of them as it is, or one string with commas between them.
+    """Names as a tuple, from a list or a comma-separated string.
 
     Example:
         >>> names("a, b"), names(["a", "b"]), names(None)
@@ -18,5 +18,5 @@ def names(given: str | Iterable[str] | None) -> tuple[str, ...]:
 
 
 def name_of(model: Any) -> Any:
-    """The directory of a run or a path as a string; anything else as it is."""
+    """The directory of a run, or a path, as a string; anything else unchanged."""
     return os.fspath(model) if isinstance(model, os.PathLike) else model

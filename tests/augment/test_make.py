@@ -14,7 +14,7 @@ from selfsent.augment.make import ORIGINAL, augment, with_views
 from selfsent.augment.synonym import Synonym
 from selfsent.augment.translate import Translate
 from selfsent.data.corpus import read_corpus
-from selfsent.errors import MakerError, OutputError, SettingsError
+from selfsent.errors import AugmenterError, OutputError, SettingsError
 
 
 class Shuffle(Augmenter):
@@ -58,7 +58,7 @@ def rows_of(path):
     return pq.read_table(path).to_pylist()
 
 
-def test_columns_makers_and_statistics(corpus, tmp_path):
+def test_columns_augmenters_and_statistics(corpus, tmp_path):
     done = []
     pairings = [[Shuffle()], [Shuffle(), Shuffle()]]
     views = augment(corpus, pairings, tmp_path / "views.parquet", seed=3, advance=done.append)
@@ -94,7 +94,7 @@ def test_an_interrupted_call_goes_on_to_the_same_file(corpus, tmp_path, monkeypa
     assert views.made == 150 - 96
     assert views.path.read_bytes() == (tmp_path / "whole.parquet").read_bytes()
     assert not parts.exists()
-    with pytest.raises(OutputError, match="exists already: give --overwrite"):
+    with pytest.raises(OutputError, match="exists already: give `overwrite`"):
         augment(corpus, [[Shuffle()]], tmp_path / "views.parquet")
     monkeypatch.setattr(Shuffle, "stop_at", None)
     augment(corpus, [[Shuffle()]], tmp_path / "views.parquet", seed=1, overwrite=True)
@@ -179,17 +179,15 @@ def test_views_are_cleaned_and_never_empty(corpus, tmp_path, monkeypatch):
         assert row["view2"] == row["text"] if "a" in row["text"] else f"x {row['text']}"
 
 
-def test_makers_that_do_not_go_together(corpus, tmp_path, monkeypatch, wordnet):
+def test_augmenters_that_do_not_go_together(corpus, tmp_path, monkeypatch, wordnet):
     output = tmp_path / "views.parquet"
     with pytest.raises(SettingsError, match="translate:pivot=cat makes the same view twice: name another"):
         augment(corpus, [[Translate(pivot="cat"), Translate(pivot="cat")]], output)
-    with pytest.raises(SettingsError, match="one or two makers, not 3"):
+    with pytest.raises(SettingsError, match="one or two augmenters, not 3"):
         augment(corpus, [[Shuffle()] * 3], output)
-    with pytest.raises(
-        SettingsError, match="pairs needs a corpus with two text columns: name them with --text-columns"
-    ):
+    with pytest.raises(SettingsError, match="pairs needs a corpus with two text columns: name them with text_columns"):
         augment(corpus, [[Pairs()]], output)
-    with pytest.raises(MakerError, match=r"synonym.* changed none of the first 32 texts: WordNet knows English"):
+    with pytest.raises(AugmenterError, match=r"synonym.* changed none of the first 32 texts: WordNet knows English"):
         augment(corpus, [[Synonym(wordnet=str(wordnet))]], output)
     with pytest.raises(OutputError, match=r"must end in .parquet"):
         augment(corpus, [[Shuffle()]], tmp_path / "views.csv")

@@ -25,8 +25,8 @@ def test_names_options_and_common_values():
 @pytest.mark.parametrize(
     ("spec", "complaint"),
     [
-        ("synonyms", "there is no maker 'synonyms'; did you mean 'synonym'?"),
-        ("thesaurus", "there is no maker 'thesaurus'; there are synonym, mlm, translate, pairs"),
+        ("synonyms", "there is no augmenter 'synonyms'; did you mean 'synonym'?"),
+        ("thesaurus", "there is no augmenter 'thesaurus'; there are synonym, mlm, translate, pairs"),
         ("mlm:pick=worst", "pick is 'worst'; it must be one of sample, best"),
         ("synonym:ration=1", "synonym has no option 'ration=1' .it has ratio, sense, wordnet"),
         ("synonym:ratio", "no option 'ratio'"),

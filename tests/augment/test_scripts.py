@@ -11,7 +11,7 @@ from selfsent.augment.mlm import MaskAndRefill
 from selfsent.augment.synonym import Synonym
 from selfsent.data.views.noise import DeleteWords, MaskTokens, PickWords
 from selfsent.data.views.tokens import Template
-from selfsent.errors import MakerError, SettingsError
+from selfsent.errors import AugmenterError, SettingsError
 from selfsent.training.checks import reject_wordless
 
 ARABIC = [f"اشترت سلمى {n} كتب من السوق صباح اليوم" for n in range(25)]
@@ -63,7 +63,7 @@ def test_a_model_that_does_not_is_refused_with_the_reason(language, base_of, tmp
     from selfsent.data.corpus import read_corpus
 
     corpus = read_corpus(ALL[language], cache=tmp_path)
-    with pytest.raises(MakerError, match="changed none of the first 25 texts: the model's tokenizer does not know"):
+    with pytest.raises(AugmenterError, match="changed none of the first 25 texts: the model's tokenizer does not know"):
         augment(corpus, [[MaskAndRefill(model=str(base_of("bert")))]], tmp_path / "views.parquet")
 
 

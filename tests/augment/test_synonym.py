@@ -68,5 +68,5 @@ def test_key_and_row_alone_decide(wordnet, views):
 
 
 def test_no_wordnet(tmp_path):
-    with pytest.raises(SettingsError, match="--wordnet"):
+    with pytest.raises(SettingsError, match="`wordnet`"):
         Synonym(wordnet=str(tmp_path)).identity()

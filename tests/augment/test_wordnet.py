@@ -36,7 +36,7 @@ def test_every_line_of_the_index_is_found(wordnet):
 
 
 def test_a_directory_without_it(tmp_path):
-    with pytest.raises(SettingsError, match=f"WordNet is not in {tmp_path}.*wordnet-base.*--wordnet"):
+    with pytest.raises(SettingsError, match=f"WordNet is not in {tmp_path}.*wordnet-base.*`wordnet`"):
         WordNet(tmp_path)
 
 

@@ -72,7 +72,7 @@ def test_space(selfsent, trainer, pairs, tmp_path, monkeypatch):
     drawn(*models, "alignment", "uniformity")
     monkeypatch.setattr("selfsent.papers.plots.find_spec", lambda name: None)
     complaint = selfsent("analyse", "space", "bundled-raw", "--pairs", pairs, "--plot", "x.png").complaint
-    assert "--plot needs matplotlib: pip install 'selfsent[plot]'" in complaint
+    assert "plots need matplotlib: pip install 'selfsent[plot]'" in complaint
 
 
 def test_corpus_size(selfsent, base, documents, tmp_path):
@@ -105,7 +105,7 @@ def test_corpus_size(selfsent, base, documents, tmp_path):
         (("corpus-size", "x.txt", "--output", "runs", "--sizes", "1,5"), "--sizes is 1; each must be at least 2"),
         (("corpus-size", "x.txt", "--output", "runs", "--seed", "3"), "give --seeds"),
         (("corpus-size", "x.txt", "--output", "runs", "--task", "stsx"), "there is no task 'stsx'"),
-        (("corpus-size", "x.txt", "--output", "runs", "--method", "neighbours"), "neighbours reads what stands beside"),
+        (("corpus-size", "x.txt", "--output", "runs", "--method", "neighbours"), "neighbours reads their neighbours"),
         (("corpus-size", "x.txt", "--output", "runs"), "x.txt: no such file"),
     ],
 )

@@ -32,15 +32,15 @@ def test_views_figures_and_a_sample(augment, base, tmp_path):
 @pytest.mark.parametrize(
     ("maker", "arguments", "said"),
     [
-        (("--with", "synonyms"), (), "there is no maker 'synonyms'; did you mean 'synonym'?"),
+        (("--with", "synonyms"), (), "there is no augmenter 'synonyms'; did you mean 'synonym'?"),
         (("--with", "mlm:pick=worst"), (), "--pick is 'worst'; it must be one of sample, best"),
         (("--with", "mlm"), ("--ratio", 0), "--ratio is 0.0; it must be above 0"),
         (("--with", "mlm"), ("--model", "./none"), "there is no directory ./none"),
         (("--with", "mlm"), ("--output", "views.csv"), "--output views.csv must end in .parquet"),
         (("--with", "synonym"), ("--wordnet", "./none"), "WordNet is not in ./none"),
         (("--with", "pairs", "pairs"), (), "pairs makes the same view twice"),
-        (("--with", "mlm", "mlm", "mlm"), (), "one or two makers, not 3"),
-        (("--with", "mlm", "more.txt"), (), "no maker 'more.txt'; there are synonym, mlm, translate, pairs"),
+        (("--with", "mlm", "mlm", "mlm"), (), "one or two augmenters, not 3"),
+        (("--with", "mlm", "more.txt"), (), "no augmenter 'more.txt'; there are synonym, mlm, translate, pairs"),
         ((), (), "the following arguments are required: --with"),
     ],
 )
@@ -69,4 +69,6 @@ def test_training_on_views(train, base, selfsent, tmp_path):
     for given, method in (((), "neighbours"), (("--method", "tsdae"), "tsdae")):
         refused = train(*given, "--views", "synonym", "--overwrite").complaint
         assert f"--views makes two views, and {method} reads one: give --method bootstrap" in refused
-    assert "there is no maker 'sinonym'" in train("--method", "simcse", "--views", "sinonym", "--overwrite").complaint
+    assert (
+        "there is no augmenter 'sinonym'" in train("--method", "simcse", "--views", "sinonym", "--overwrite").complaint
+    )

@@ -20,7 +20,7 @@ def table(tmp_path):
         (["--workers", "0"], "--workers is 0; it must be at least 1"),
         (["--keep", "file"], "a column 'file' of their own"),
         (["--output", "x.parquet"], "is to be a folder with --engine ray"),
-        (["--output", "memory://x"], "memory://x lies in the memory of one process"),
+        (["--output", "memory://x"], "memory://x is in the memory of one process"),
         (["--text-column", "text", "--text-column", "file"], "--engine ray reads one text column"),
         (["--keep", "team"], "no column 'team'"),
         (["--output", "nope://x/y"], "unknown protocol nope://"),
@@ -42,7 +42,7 @@ def test_an_output_inside_of_the_input_is_refused(table, base, selfsent):
 def test_ray_is_not_installed(table, base, selfsent, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     line = selfsent("encode", base, table, "--engine", "ray", "--output", tmp_path / "out").complaint
-    assert "--engine ray needs Ray" in line
+    assert "Ray is not installed" in line
     assert "pip install 'selfsent[ray]'" in line
 
 

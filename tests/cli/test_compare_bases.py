@@ -49,7 +49,7 @@ def test_each_base_is_scored_as_it_is_and_trained_by_what_can_train_it(several, 
     ("bases", "complaint"),
     [
         ("bundled,bundled", "--bases names bundled twice"),
-        ("bundled,", "a comma with nothing beside it"),
+        ("bundled,", "--bases holds an empty name"),
         ("bundled,tfidf", "leave tfidf out of --bases: what counts words cannot be a base"),
         ("bundled,./nowhere", "there is no directory ./nowhere"),
         ("bundled,glove:nowhere.txt", "nowhere.txt cannot be read"),

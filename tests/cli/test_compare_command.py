@@ -124,7 +124,7 @@ def test_over_seeds_the_mean_counts_and_the_best_run_is_the_model(thrice, docume
     ("methods", "complaint"),
     [
         ("simces", "there is no method 'simces'"),
-        ("simcse,,mlm", "a comma with nothing beside it"),
+        ("simcse,,mlm", "has an empty name"),
         ("simcse, simcse", "names 'simcse' twice"),
         ("simcse --momentum 0.9", "--methods simcse: unrecognised argument --momentum"),
         ("simcse --batch-size many", "argument --batch-size: invalid int value"),

@@ -27,7 +27,7 @@ def failing(selfsent, monkeypatch):
         (errno.ENOSPC, "No space left on device: make room"),
         (errno.EFBIG, "File too large: raise the limit of file sizes"),
         (errno.EMFILE, "Too many open files: raise the limit of open files"),
-        (errno.EROFS, "Read-only file system: name another place"),
+        (errno.EROFS, "Read-only file system: name another path"),
         (errno.ENOENT, "No such file or directory: was it removed meanwhile?"),
     ],
 )

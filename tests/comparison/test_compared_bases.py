@@ -48,5 +48,5 @@ def test_there_must_be_something_to_train(tmp_path):
     both = [f"{kind}:{tmp_path / 'words.txt'}" for kind in ("glove", "sif")]
     with pytest.raises(SettingsError, match="none of these bases can be trained: selfsent evaluate --documents"):
         known_bases(both, lambda line: None)
-    with pytest.raises(SettingsError, match="leave bm25 out of --bases"):
+    with pytest.raises(SettingsError, match="leave bm25 out of `base`"):
         known_bases("bm25", print)

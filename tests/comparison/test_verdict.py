@@ -102,7 +102,7 @@ def test_from_a_sentence_encoder_a_choice_without_labels_is_for_what_its_score_a
         "simcse beats TF-IDF and BM25 here",
         "Use its model where what it was chosen by is what you need: it beats the untrained base, +5.00 [+5.00, +5.00]."
         " For topics and paraphrases use the untrained base, which is a sentence encoder already, or label a hundred"
-        " pairs with selfsent label, and choose by them with --dev.",
+        " pairs with selfsent label, and choose by them with dev=FILE.",
     )
     tests = {"simcse": score(35.0), "untrained": score(36.0)}
     assert concluded(tests=tests, was_strong=True)[1].startswith("It does worse than the untrained base: ")

@@ -167,7 +167,7 @@ def test_another_pooling_takes_the_place_of_heads_and_maps_as_well(base_of, tmp_
 
 def test_what_has_no_transformer_cannot_be_given_a_pooling(model):
     for wrong in (model, "toy_models:make", "vectors.npz"):
-        with pytest.raises(SettingsError, match="--pooling is for models given by directory or hub id"):
+        with pytest.raises(SettingsError, match="pooling is for models given by directory or hub id"):
             as_encoder(wrong, pooling="cls")
 
 

@@ -111,7 +111,7 @@ def test_what_cannot_be_trained(tmp_path, monkeypatch):
     with pytest.raises(CorpusError, match="no such file"):
         check_model("dbow:nowhere.txt")
     (tmp_path / "rare.txt").write_text("one two three\nfour five six\n")
-    with pytest.raises(DataError, match="no word stands in the corpus 5 times or more"):
+    with pytest.raises(DataError, match="no word is in the corpus 5 times or more"):
         as_encoder(f"dm:{tmp_path}/rare.txt")(["one"])
     monkeypatch.setitem(sys.modules, "gensim", None)
     with pytest.raises(SettingsError, match=r"needs gensim: pip install 'selfsent\[words\]'"):

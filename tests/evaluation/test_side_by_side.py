@@ -145,7 +145,7 @@ def test_an_average_over_less_than_all_tasks_says_so():
 
 def test_neighbours_and_groups_of_labels_stand_in_a_table_of_their_own():
     results = [result("base", 0.0), result("better", 0.01)]
-    assert side_by_side(results).beside() == []
+    assert side_by_side(results).secondary_tables() == []
     beside = {"metrics": {"nearest_neighbour": 71.5, "v_measure": 33.25}, "intervals": {"nearest_neighbour": (70, 73)}}
     with_labels = [replace(each, scores={"mine": replace(each.scores["a"], **beside)}) for each in results]
     shown = text_of(Report(with_labels).tables[1])

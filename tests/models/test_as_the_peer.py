@@ -210,7 +210,7 @@ def test_a_search_puts_the_prompts_of_both_sides(prompted, base, tmp_path):
     write_index(from_corpus(encoder, corpus), tmp_path / "i", str(prompted), fingerprint(encoder))
     assert_found(Index(tmp_path / "i").search(encode(encoder, TEXTS[:2], side="query"), 3))
     encode_to_file(encoder, corpus, tmp_path / "plain.npy")
-    with pytest.raises(DataError, match="encode with --prompt document"):
+    with pytest.raises(DataError, match="encode --prompt document"):
         search(encoder, corpus, TEXTS[:2], 3, word_weight=0, file=VectorsFile(tmp_path / "plain.npy"))
     encode_to_file(encoder, corpus, tmp_path / "d.npy", side="document")
     assert_found(search(encoder, corpus, TEXTS[:2], 3, word_weight=0, file=VectorsFile(tmp_path / "d.npy")))

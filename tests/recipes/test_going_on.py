@@ -55,7 +55,7 @@ def test_a_stage_that_was_stopped_goes_on_at_a_lower_rate(recipe, mirror, tmp_pa
     file = recipe(hot)
     with pytest.raises(TrainingError, match=r"not finite at step \d: give stage pairs of .*recipe.yaml") as caught:
         train_stages(file, tmp_path / "run", data=mirror)
-    assert str(caught.value).endswith("a lower learning_rate, and go on with --resume")
+    assert str(caught.value).endswith("a lower learning_rate, and go on with `resume`")
     reason = caught.value.reason
     record = json.loads((tmp_path / "run" / "run.json").read_text())
     assert (record["stopped"], record["stopped_in"]) == (reason, "pairs")

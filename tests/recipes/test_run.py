@@ -39,7 +39,7 @@ evaluate: sts
         ("steps: 3", "steps: 3, dev: ukp-aspect", "ukp-aspect is absent"),
         ("method: whitening, ridge: 0.1", "method: cosine", "line 6: stage white: cosine needs a score for each row"),
         ("method: whitening, ridge: 0.1", "method: mnrl", "line 6: stage white: mnrl needs 2 text columns"),
-        ("method: whitening, ridge: 0.1", "method: neighbours", "stage white: neighbours reads what stands beside"),
+        ("method: whitening, ridge: 0.1", "method: neighbours", "stage white: neighbours reads the neighbours"),
     ],
 )
 def test_nothing_is_written_when_a_later_stage_cannot_be(old, new, said, recipe, tmp_path):
@@ -138,7 +138,7 @@ def test_seeds_are_kept_summarised_and_not_run_again(tmp_path):
     again = over_seeds(3, tmp_path / "run", train_one, resume=True)
     assert asked == [0, 1, 2]
     assert again.to_json() == seeds.to_json() == json.loads((tmp_path / "run" / "seeds.json").read_text())
-    with pytest.raises(TrainingError, match=r"all 2 seeds failed; the first one: no; give --overwrite"):
+    with pytest.raises(TrainingError, match=r"all 2 seeds failed; the first one: no; give `overwrite`"):
         over_seeds(2, tmp_path / "bad", lambda *_: (_ for _ in ()).throw(TrainingError("no")))
 
 

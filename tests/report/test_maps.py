@@ -88,5 +88,5 @@ def test_the_texts_come_back_from_the_page_as_they_were():
 
 @pytest.mark.parametrize("count", [-1, 3, 30_001])
 def test_numbers_that_no_map_has(count):
-    with pytest.raises(SettingsError, match="--map is"):
+    with pytest.raises(SettingsError, match="map_points is"):
         maps.check_points(count)

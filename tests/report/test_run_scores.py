@@ -1,6 +1,6 @@
 import pytest
 
-from selfsent.report.scores import differences, ranked, told
+from selfsent.report.scores import differences, ranked, summary
 
 BASE, TFIDF = {"score": 4.0, "low": 3.0, "high": 5.0}, {"score": -9.0, "low": -11.0, "high": -7.0}
 
@@ -26,6 +26,6 @@ def test_the_best_one_is_first_and_what_was_not_scored_is_left_out():
 )
 def test_search_is_said_to_be_ahead_of_bm25_only_where_it_is(low, high, said):
     less = {"score": (low + high) / 2, "low": low, "high": high}
-    text = told({"asked": "a title finds its text", "words_over_bm25": less})
+    text = summary({"asked": "a title finds its text", "words_over_bm25": less})
     assert text.startswith("Asked: a title finds its text. ")
     assert said in text

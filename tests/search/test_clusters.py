@@ -38,7 +38,7 @@ def test_the_same_seed_gives_the_same_groups():
 
 @pytest.mark.parametrize("count", [1, 61])
 def test_a_number_that_cannot_be_is_refused(count):
-    with pytest.raises(SettingsError, match=f"--clusters is {count}"):
+    with pytest.raises(SettingsError, match=f"clusters is {count}"):
         find_clusters(blobs([30, 30])[0], count)
 
 

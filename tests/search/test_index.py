@@ -255,7 +255,7 @@ def test_places_that_cannot_be_used(encoder, rows, tmp_path):
         with pytest.raises(DataError, match="holds no index: make one with"):
             check_index_output(tmp_path / path, add=True, overwrite=False)
     write_index(from_corpus(encoder, rows), tmp_path / "i", "name", "f")
-    with pytest.raises(OutputError, match="already holds an index: give --add"):
+    with pytest.raises(OutputError, match="already holds an index: give `add`"):
         check_index_output(tmp_path / "i", add=False, overwrite=False)
     assert check_index_output(tmp_path / "i", add=False, overwrite=True) is None
 

@@ -23,8 +23,8 @@ class Sentences:
 
     Args:
         texts: (n,) the sentences.
-        rows: (n,) their rows in the corpus: with the key, all that a random choice may depend on.
-        others: (n,) the texts of the corpus' second column, where it has one.
+        rows: (n,) their rows in the corpus. Random choices may depend on row and key alone.
+        others: (n,) the texts of the corpus' second column, if it has one.
     """
 
     texts: list[str]
@@ -38,7 +38,7 @@ Change = Callable[[Sentences, int], list[str]]
 
 @dataclass(frozen=True)
 class Augmenter(ABC):
-    """A text augmentation; its fields are its options, made with `selfsent.settings.setting`."""
+    """A text augmentation. Its fields, made with `selfsent.settings.setting`, are its options."""
 
     name: ClassVar[str]
     about: ClassVar[str]
@@ -46,33 +46,33 @@ class Augmenter(ABC):
     random: ClassVar[bool] = True
     """Whether views depend on the key."""
     unchanged: ClassVar[str]
-    """The likely reason, and the remedy, if it changes no sentence."""
+    """Error text if it changes no sentence: the likely reason and the remedy."""
 
     chunk: ClassVar[int] = 256
     """Sentences per chunk. It affects results: batches of models do not cross chunks."""
     always: ClassVar[tuple[str, ...]] = ()
-    """Options that the spec includes even if they have their defaults."""
+    """Options included in the spec even at their defaults."""
 
     def __post_init__(self) -> None:
         check_limits(self)
 
     @property
     def spec(self) -> str:
-        """Its name with all options that differ from their defaults or are in `always`, as on the command line."""
+        """Name and options as on the command line; defaults are left out unless in `always`."""
         values = [(f.name, getattr(self, f.name), f.default) for f in dataclasses.fields(self)]
         given = [f"{name}={value}" for name, value, default in values if name in self.always or value != default]
         return ":".join([self.name, *given])
 
     def identity(self) -> Any:
-        """Cache key of its views, as JSON: options, and the state of the files it reads."""
+        """Cache key of its views, as JSON: options and the state of the files it reads."""
         return [self.name, dataclasses.asdict(self)]
 
     @abstractmethod
     def start(self) -> AbstractContextManager[Change]:
-        """Open whatever it needs (dictionaries, models, programs), and close it at the end.
+        """Open its resources (dictionaries, models, programs); closed on exit.
 
         Raises:
-            SelfsentError: something it needs is not there.
+            SelfsentError: a resource is missing.
         """
 
 
@@ -87,14 +87,14 @@ class Pairs(Augmenter):
     name = "pairs"
     about = "the second text column of the corpus: entailments, captions, translations"
     random = False
-    unchanged = "the two columns hold the same texts: name others with --text-columns"
+    unchanged = "the two columns hold the same texts: name others with `text_columns`"
 
     def start(self) -> AbstractContextManager[Change]:
-        """Nothing has to be opened."""
+        """The second column; no resources are needed."""
 
         def others(sentences: Sentences, key: int) -> list[str]:
             if sentences.others is None:
-                raise SettingsError("pairs needs a corpus with two text columns: name them with --text-columns A,B")
+                raise SettingsError("pairs needs a corpus with two text columns: name them with text_columns=A,B")
             return sentences.others
 
         return nullcontext(others)

@@ -16,31 +16,31 @@ _PARTICIPLE_AFTER = (
     "have has had having be am is are was were been being ve s get gets got getting by not never already"
 )
 _UNCHANGING = "bet burst cast cost cut fit hit hurt let put quit read rid set shed shut slit split spread thrust upset"
-"""Verbs whose past is their lemma, which WordNet's list of exceptions leaves out."""
+"""Verbs with past equal to lemma, absent from WordNet's list of exceptions."""
 _ONE_PAST = ("beat", "bid")
-"""Endings of verbs whose past is their lemma and whose participle is not."""
+"""Endings of verbs with the lemma as past but another participle."""
 _ONE_PARTICIPLE = ("come", "run")
-"""Endings of irregular verbs whose participle is their lemma."""
+"""Endings of irregular verbs with the lemma as participle."""
 _HARD_CH = (
     "stomach epoch eunuch loch tech biotech monarch patriarch matriarch oligarch hierarch ethnarch exarch czech"
     " distich cromlech pibroch coronach mach tach sumach"
 )
-"""Words in which ch is said like k."""
+"""Words with ch pronounced k."""
 _PLAIN_O = "crescendo decrescendo demo disco mambo solo tango velcro"
-"""Verbs that end in a consonant and o, and take a plain s."""
+"""Verbs in consonant + o that take a plain s."""
 _VOWELS = "aeiou"
 _SILENT_H = ("hon", "hour", "heir")
 _LIKE_YOU = re.compile(r"(uni(?!n|m)|us[eua]|eu|one\b|once|ut[ei]|ubiq)")
 
 
 def form_of(word: str, lemma: str, part: Part, before: str) -> Form:
-    """The form a word has.
+    """The inflected form of a word.
 
     Args:
         word: in lower case.
         lemma: of the word.
         part: its part of speech.
-        before: the word in front of it, in lower case, which tells a past tense from a participle.
+        before: the preceding word, in lower case: it separates past tense from participle.
     """
     if word == lemma:
         return "base"
@@ -83,23 +83,23 @@ def inflected(lemma: str, part: Part, form: Form, irregular: Irregular) -> str:
         if pasts and lemma.endswith(_ONE_PARTICIPLE):
             return lemma
         return min(pasts, key=lambda known: not _is_participle(known), default=_with_ed(lemma))
-    # Of some verbs WordNet lists the irregular participle alone: shown, proven.
+    # WordNet lists only the irregular participle of some verbs: shown, proven.
     pasts = [known for known in pasts if not known.endswith(("en", "wn"))]
     return min(pasts, key=_is_participle, default=lemma if lemma.endswith(_ONE_PAST) else _with_ed(lemma))
 
 
 def article_before(word: str) -> str:
-    """`a` or `an`, as the sound of the word asks for; by spelling, with the commonest exceptions."""
+    """`a` or `an`, by spelling, with the commonest exceptions."""
     lower = word.casefold()
     vowel = lower.startswith(_SILENT_H) or (lower[:1] in _VOWELS and not _LIKE_YOU.match(lower))
     return "an" if vowel else "a"
 
 
 def with_capitals_of(word: str, pattern: str) -> str:
-    """A word in lower case with the capitals of another: none, the first, or all."""
+    """A lower-case word with the capitals of another: none, the first, or all."""
     every = len(pattern) > 1 and pattern.isupper()
     capitals, rest = (word, "") if every else (word[:1], word[1:]) if pattern[:1].isupper() else ("", word)
-    # Turkish has a capital for each of its two letters i; where there is this one, an i can only be the dotted one.
+    # Turkish has two letters i with a capital each. Given this capital, an i must be the dotted one.
     dotted = "İ" in (pattern if every else pattern[:1])
     return (capitals.replace("i", "İ") if dotted else capitals).upper() + rest
 

@@ -20,7 +20,7 @@ from selfsent.data.corpus.clean import clean
 from selfsent.data.corpus.table import DESCRIPTION, TABLE, open_corpus
 from selfsent.data.corpus.writer import TableFile, describe
 from selfsent.data.random import make_key
-from selfsent.errors import MakerError, OutputError, SelfsentError, SettingsError
+from selfsent.errors import AugmenterError, OutputError, SelfsentError, SettingsError
 from selfsent.files import atomic_directory, sweep_half_written
 from selfsent.locks import lock_file, lock_range
 from selfsent.resumable import Chunks
@@ -28,24 +28,24 @@ from selfsent.resumable import Chunks
 ORIGINAL = "original"
 """The entry of `maker1` and `maker2` for the sentence itself."""
 _VERSION = 2
-"""Version of augmenters, chunks and cleaning; raise it when one of them changes."""
+"""Version of augmenters, chunks and cleaning; bump when one of them changes."""
 _ENOUGH = 20
-"""Sentences in a first chunk from which on at least one must change."""
+"""Size of a first chunk from which at least one sentence must change."""
 _FEW = 0.1
-"""Share of changed sentences below which a notice is shown."""
+"""Show a notice below this share of changed sentences."""
 Pairing = Sequence[Augmenter]
-"""One augmenter: the sentence itself and its view. Two: a view of each."""
+"""One augmenter: the sentence and its view. Two: a view from each."""
 
 
 @dataclass(frozen=True)
 class Views:
-    """Views that were made.
+    """The result of `augment`.
 
     Args:
         path: the parquet file.
         rows: pairs of views in it.
-        made: views made by this call; the others were there from an earlier one.
-        unchanged: by the name of each augmenter, the share of its views that are the sentence itself.
+        made: views made by this call, not by an earlier one.
+        unchanged: share of each augmenter's views that equal the sentence, by its spec.
     """
 
     path: Path
@@ -59,7 +59,7 @@ class Views:
 
         with pq.ParquetFile(self.path) as file:
             groups = np.linspace(0, file.num_row_groups - 1, count).astype(int).tolist()
-            tables = [file.read_row_group(group).slice(place, 1) for place, group in enumerate(groups)]
+            tables = [file.read_row_group(group).slice(number, 1) for number, group in enumerate(groups)]
         return [row for table in tables for row in table.to_pylist()]
 
 
@@ -75,23 +75,23 @@ def augment(
 ) -> Views:
     """Write two views of every sentence of a corpus into a parquet file.
 
-    Its columns: `text`, `view1`, `view2`, `maker1`, `maker2`, and `document`, `label`, `score` where the corpus has
-    them. Finished chunks are kept in `OUTPUT.parts` until all is done: after an interruption the same call goes on from
-    there, and the result is the same as without it.
+    Columns: `text`, `view1`, `view2`, `maker1`, `maker2`, and `document`, `label`, `score` if the corpus has them.
+    Finished chunks stay in `OUTPUT.parts` until all are done. After an interruption the same call resumes from them,
+    with the same result.
 
     Args:
         corpus: the sentences.
-        pairings: each gives one row a sentence; of one augmenter (the sentence itself and a view) or two (two views).
+        pairings: one row per sentence each, from one augmenter (the sentence and a view) or two (two views).
         output: the file, which ends in `.parquet`.
         seed: of everything random.
-        overwrite: throw away the file, and the chunks of another call.
-        advance: called with the number of pairs made since the last call, those of earlier calls included.
+        overwrite: discard the file, and the chunks of another call.
+        advance: called with the number of pairs done since the last call, including those kept from an earlier run.
         notice: called with lines the user should see.
 
     Raises:
-        SettingsError: the augmenters do not go together, or something they need is not there.
-        MakerError: an augmenter failed, or changes nothing.
-        OutputError: the file is there already, or cannot be written.
+        SettingsError: the augmenters do not go together, or a resource is missing.
+        AugmenterError: an augmenter failed, or changes nothing.
+        OutputError: the file exists, or cannot be written.
     """
     path = Path(output)
     check_pairings(pairings)
@@ -111,7 +111,7 @@ def augment(
                         name = f"{number}-{start:012d}"
                         notes = chunks.find(name)
                         if notes is None:
-                            # Opened late: a finished plan loads nothing.
+                            # Opened lazily: a finished plan loads nothing.
                             changes = changes or [opened.enter_context(each.start()) for each in pairing]
                             columns, notes = _chunk(corpus, rows, pairing, changes, key)
                             chunks.write(name, columns, notes)
@@ -120,7 +120,7 @@ def augment(
                             counts[spec] += Counter(views=each["views"], unchanged=each["unchanged"])
                         advance(len(rows))
         except SelfsentError:
-            if not len(chunks):  # nothing is worth keeping
+            if not len(chunks):
                 chunks.remove()
             raise
         total = chunks.join(path)
@@ -135,33 +135,35 @@ def check_pairings(pairings: Sequence[Pairing]) -> None:
     """Reject augmenters that cannot give two different views.
 
     Raises:
-        SettingsError: three augmenters for two views, or one twice that says the same each time.
+        SettingsError: more than two augmenters, or a deterministic one twice.
     """
     for pairing in pairings:
         if not 1 <= len(pairing) <= 2:
             raise SettingsError(
-                f"two views come from one or two makers, not {len(pairing)}: repeat --with for more rows"
+                f"two views come from one or two augmenters, not {len(pairing)}: give further `pairings` for more rows"
             )
         if len(pairing) == 2 and pairing[0] == pairing[1] and not pairing[0].random:
-            raise SettingsError(f"{pairing[0].spec} makes the same view twice: name another maker, or another --pivot")
+            raise SettingsError(
+                f"{pairing[0].spec} makes the same view twice: name another augmenter, or another `pivot`"
+            )
 
 
 def check_output(path: Path, overwrite: bool) -> None:
     """Reject an output that cannot be written.
 
     Raises:
-        OutputError: it has another ending, or is there already.
+        OutputError: another suffix, or the file exists.
     """
     if path.suffix != ".parquet":
-        raise OutputError(f"--output {path} must end in .parquet")
+        raise OutputError(f"`output` {path} must end in .parquet")
     if path.is_dir():
         raise OutputError(f"{path} is a directory: name a file")
     if path.exists() and not overwrite:
-        raise OutputError(f"{path} exists already: give --overwrite, or another --output")
+        raise OutputError(f"{path} exists already: give `overwrite`, or another `output`")
 
 
 def _plan(corpus: Corpus, pairings: Sequence[Pairing], seed: int) -> dict[str, Any]:
-    """Everything views depend on, as JSON; the seed only if something is random."""
+    """Everything the views depend on, as JSON; the seed only for random augmenters."""
     identities = [[augmenter.identity() for augmenter in pairing] for pairing in pairings]
     plan = {"version": _VERSION, "corpus": corpus.fingerprint, "makers": json.loads(json.dumps(identities))}
     return plan | ({"seed": seed} if any(augmenter.random for pairing in pairings for augmenter in pairing) else {})
@@ -170,10 +172,10 @@ def _plan(corpus: Corpus, pairings: Sequence[Pairing], seed: int) -> dict[str, A
 def _chunk(
     corpus: Corpus, rows: np.ndarray, pairing: Pairing, changes: Sequence[Change], key: int
 ) -> tuple[dict[str, list[Any]], dict[str, Any]]:
-    """The columns of some rows, and how many views of each augmenter there are, and are unchanged.
+    """The columns of some rows, and counts of views and unchanged views by augmenter.
 
     Raises:
-        MakerError: these are the first rows, and an augmenter changes none of them.
+        AugmenterError: an augmenter changes none of the first rows.
     """
     texts = corpus.texts(rows)
     others = corpus.texts(rows, corpus.text_columns[1]) if len(corpus.text_columns) > 1 else None
@@ -185,10 +187,12 @@ def _chunk(
         names.append(augmenter.spec)
         unchanged = sum(view == text for view, text in zip(views[-1], texts, strict=True))
         if rows[0] == 0 and unchanged == len(texts) >= _ENOUGH:
-            raise MakerError(f"{augmenter.spec} changed none of the first {len(texts)} texts: {augmenter.unchanged}")
+            raise AugmenterError(
+                f"{augmenter.spec} changed none of the first {len(texts)} texts: {augmenter.unchanged}"
+            )
         counts[augmenter.spec] += Counter(views=len(texts), unchanged=unchanged)
     columns: dict[str, list[Any]] = {"text": texts, "view1": views[0], "view2": views[1]}
-    columns |= {f"maker{place}": [name] * len(texts) for place, name in enumerate(names, start=1)}
+    columns |= {f"maker{number}": [name] * len(texts) for number, name in enumerate(names, start=1)}
     if corpus.documents is not None:
         columns["document"] = corpus.documents[rows].tolist()
     if corpus.labels is not None:
@@ -196,7 +200,7 @@ def _chunk(
         columns["label"] = [known[label] for label in labels] if known else labels
     if corpus.scores is not None:
         columns["score"] = corpus.scores[rows].tolist()
-    # Of a Counter sums leave out zeros.
+    # Sums of Counters drop zeros.
     return columns, {spec: {name: each[name] for name in ("views", "unchanged")} for spec, each in counts.items()}
 
 
@@ -209,11 +213,11 @@ def with_views(
 ) -> Corpus:
     """The same sentences, with two views of each as the columns that methods read.
 
-    They are made on the first call and cached in the corpus' directory; an interrupted call goes on where it stopped.
+    Made on the first call and cached in the corpus' directory; an interrupted call resumes.
 
     Args:
         corpus: the sentences.
-        pairing: one augmenter (the sentence itself and a view) or two (two views).
+        pairing: one augmenter (the sentence and a view) or two (two views).
         seed: of everything random.
         advance: called with the number of sentences done since the last call.
         notice: called with lines the user should see.
@@ -232,7 +236,7 @@ def with_views(
             if open_corpus(directory) is not None:
                 continue
             shutil.rmtree(directory, ignore_errors=True)
-            if not made.exists():  # whole, if an earlier call was killed after it
+            if not made.exists():  # complete if an earlier call was killed just after writing it
                 augment(corpus, [pairing], made, seed=seed, advance=advance, notice=notice)
             _build(corpus, made, directory, [augmenter.spec for augmenter in pairing], key)
             made.unlink(missing_ok=True)
@@ -240,7 +244,7 @@ def with_views(
 
 
 def _build(corpus: Corpus, made: Path, directory: Path, specs: list[str], key: str) -> None:
-    """Turn the file of views into a corpus; with one augmenter, the sentence itself is the first view."""
+    """Turn the file of views into a corpus; with one augmenter, the sentence is the first view."""
     import pyarrow.parquet as pq
 
     columns = ("text", "view2") if len(specs) == 1 else ("text", "view1", "view2")

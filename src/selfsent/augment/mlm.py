@@ -13,11 +13,11 @@ from selfsent.settings import setting
 
 @dataclass(frozen=True)
 class MaskAndRefill(Augmenter):
-    """A share of the tokens is hidden, and a masked language model guesses others that fit; never the same."""
+    """Mask a share of the tokens, and replace them by a masked language model's guesses, never by the same token."""
 
     name = "mlm"
     about = "tokens masked, and refilled by a masked language model"
-    unchanged = "the model's tokenizer does not know these characters: give --model one that knows the language"
+    unchanged = "the model's tokenizer does not know these characters: give `model` one that knows the language"
 
     ratio: float = setting(0.2, "share of the tokens to mask", above=0.0, maximum=1.0)
     pick: Literal["sample", "best"] = setting("sample", "tokens drawn by their probability, or the most probable")

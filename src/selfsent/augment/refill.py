@@ -29,10 +29,10 @@ class Refiller:
     Args:
         name: of the model.
         ratio: share of the tokens to hide.
-        best: take the most probable tokens, and draw none.
+        best: take the most probable tokens instead of sampling.
 
     Raises:
-        BaseEncoderError: the model cannot guess tokens.
+        BaseEncoderError: the model has no language-model head.
     """
 
     def __init__(self, name: str, ratio: float, best: bool) -> None:
@@ -90,30 +90,31 @@ class Refiller:
             output = self.head.output
             states = self.head(self.model.states(packed)[at])
             logits = torch.nn.functional.linear(states, output.weight, output.bias).float()
-            sentence, place = (x[at].numpy() for x in (packed.sentence, packed.positions - len(self.template.prefix)))
-            chance = torch.from_numpy(uniforms(key, rows[sentence], place, draw=1))
+            prefix = len(self.template.prefix)
+            sentence, position = (x[at].numpy() for x in (packed.sentence, packed.positions - prefix))
+            chance = torch.from_numpy(uniforms(key, rows[sentence], position, draw=1))
             drawn = self._drawn(logits, packed.targets[at], chance).numpy()
-        order = np.lexsort((place, sentence))
+        order = np.lexsort((position, sentence))
         counts = np.cumsum([one.sum() for one in hidden])[:-1]
         return [part.tolist() for part in np.split(drawn[order], counts)]
 
     def _drawn(self, logits: Tensor, before: Tensor, chance: Tensor) -> Tensor:
-        """(hidden,) new ids, of the same kind as the (hidden,) ids before and never the same."""
+        """(hidden,) new ids, of the same kind as the (hidden,) old ids but different."""
         kinds = torch.from_numpy(self.vocabulary.kinds)
         logits = logits.masked_fill(kinds != kinds[before][:, None], -torch.inf)
         logits.scatter_(1, before[:, None], -torch.inf)
         if self.best:
             return logits.argmax(1)
-        # Inverse transform sampling: one random number a token, whatever the batch.
+        # Inverse transform sampling: one random number per token, independent of batching.
         total = logits.double().softmax(1).cumsum(1)
         drawn = torch.searchsorted(total, (chance * total[:, -1]).unsqueeze(1), right=True)[:, 0]
         return drawn.clamp(max=len(total[0]) - 1)
 
     def _spliced(self, text: str, spans: list[list[int]], guesses: list[int]) -> str:
-        """The text with other tokens at (start, end) characters; all the rest stays as it was written."""
+        """The text with new tokens at (start, end) characters; the rest is unchanged."""
         parts, end = [], 0
         for (start, stop), guess in zip(spans, guesses, strict=True):
-            while start < stop and text[start].isspace():  # byte-level tokens bring the space in front of them
+            while start < stop and text[start].isspace():  # byte-level tokens include the preceding space
                 start += 1
             new = self.vocabulary.texts[guess]
             if new.islower():
@@ -147,25 +148,25 @@ class Vocabulary:
         special = set(tokenizer.all_special_tokens)
         pieces = any(token and token.startswith("##") for token in known)
         self.texts = [""] * size
-        """(size,) what stands in the text."""
+        """(size,) the text of each token."""
         self.kinds = np.full(size, -1, dtype=np.int64)
-        """(size,) 0 begins a word, 1 continues one, 2 stands for itself (a Chinese character); -1 never drawn."""
-        for place, token in enumerate(known):
+        """(size,) 0: begins a word; 1: continues one; 2: a word by itself (a Chinese character); -1: never drawn."""
+        for position, token in enumerate(known):
             if not token or token in special or re.fullmatch(r"[\[<].*[\]>]", token):
                 continue
             text = token.removeprefix("##") if pieces else tokenizer.convert_tokens_to_string([token]).strip()
             if not _is_word(text):
                 continue
             begins = not token.startswith("##") if pieces else token[0] in "Ġ▁"
-            self.texts[place] = text
-            self.kinds[place] = 2 if _ideograph(text) else 0 if begins else 1
+            self.texts[position] = text
+            self.kinds[position] = 2 if _ideograph(text) else 0 if begins else 1
 
 
 def _is_word(text: str) -> bool:
-    """Whether this is letters, with the marks that combine with them: no digits, punctuation or halves of bytes."""
+    """Whether this is letters and combining marks only: no digits, punctuation or partial bytes."""
     return text[:1].isalpha() and all(unicodedata.category(character)[0] in "LM" for character in text)
 
 
 def _ideograph(text: str) -> bool:
-    """Whether this is written without spaces around it, so that it neither begins nor continues a word."""
+    """Whether this is written without spaces, so that it neither begins nor continues a word."""
     return all("\u3040" <= character <= "\u9fff" or "\uac00" <= character <= "\ud7a3" for character in text)

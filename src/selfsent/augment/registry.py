@@ -21,14 +21,14 @@ def parse_augmenter(spec: str, common: Mapping[str, Any] | None = None) -> Augme
 
     Args:
         spec: such as `synonym:sense=random` or `translate:pivot=cat`.
-        common: values for options that the spec leaves out, used if the augmenter has them.
+        common: defaults for options missing from the spec, if the augmenter has them.
 
     Raises:
-        SettingsError: there is no such augmenter or option, or the value is out of range.
+        SettingsError: no such augmenter or option, or a value out of range.
     """
     name, *parts = spec.split(":")
     if name not in AUGMENTERS:
-        raise SettingsError(f"there is no maker {name!r}; {guess(name, AUGMENTERS)}")
+        raise SettingsError(f"there is no augmenter {name!r}; {guess(name, AUGMENTERS)}")
     fields = {item.name: item for item in dataclasses.fields(AUGMENTERS[name])}
     values = {option: value for option, value in (common or {}).items() if option in fields}
     for part in parts:
@@ -45,7 +45,7 @@ def parse_augmenter(spec: str, common: Mapping[str, Any] | None = None) -> Augme
 
 
 def parse_augmenters(views: str) -> list[Augmenter]:
-    """Parse one or two augmenters, separated by a comma, as in `selfsent train --views`.
+    """Parse one or two augmenters, separated by a comma, as in the `views` of training.
 
     Raises:
         SettingsError: as `parse_augmenter`.

@@ -15,7 +15,7 @@ from selfsent.augment.wordnet import PARTS, Part, WordNet, find_wordnet
 from selfsent.settings import setting
 
 _WORD = re.compile(r"</?[A-Za-z][^<>]*>|[^\W\d_]+(?:-[^\W\d_]+)*")
-"""A word, or a tag of HTML, which holds none."""
+"""A word, or an HTML tag (skipped)."""
 _CLITIC = re.compile(r"['’](?:t|ll|re|ve|m|d)\b", re.IGNORECASE)
 _GLUE_BEFORE = frozenset("'’@#/\\_.&-<>0123456789")
 _GLUE_BEHIND = frozenset("@/\\_-<>0123456789")
@@ -30,7 +30,7 @@ _DETERMINERS = _set(
     "my your his its our their"
 )
 _CLAUSES = _set("that what which")
-"""Determiners that also begin clauses, and so say little about the next word."""
+"""Determiners that also begin clauses: weak evidence about the next word."""
 _BEFORE_VERBS = _set(
     "to will would shall should can could may might must do does did don didn doesn won not never "
     "i you he she it we they who let please"
@@ -51,7 +51,7 @@ _STOP |= _DETERMINERS | _BEFORE_VERBS
 
 @dataclass(frozen=True)
 class Synonym(Augmenter):
-    """Replaces a share of the words by synonyms, with the same inflection and capitals."""
+    """Replaces a share of the words by synonyms; inflection and capitals are kept."""
 
     name = "synonym"
     about = "English words replaced through WordNet"
@@ -86,7 +86,7 @@ class Synonym(Augmenter):
 
 
 _Choice = tuple[int, Part, Form, tuple[tuple[str, ...], ...]]
-"""A word that can be replaced: its place among the words of the sentence, its part of speech and form, its senses."""
+"""A replaceable word: its index in the sentence, part of speech, form and senses."""
 
 
 class _Words:
@@ -96,34 +96,34 @@ class _Words:
         self.wordnet, self.sense = wordnet, sense
 
     def change(self, text: str, row: int, key: int, ratio: float) -> str:
-        """The sentence with a share of its words replaced; itself when none can be."""
+        """The sentence with a share of its words replaced; unchanged if none can be."""
         import numpy as np
 
         from selfsent.data.random import uniforms
 
         found = [match for match in _WORD.finditer(text) if match[0][0] != "<"]
-        choices = [choice for choice in (self._choice(text, found, place) for place in range(len(found))) if choice]
+        choices = [choice for choice in (self._choice(text, found, index) for index in range(len(found))) if choice]
         if not choices:
             return text
-        rows, places = np.full(len(choices), row), np.array([place for place, *_ in choices])
-        order, sense, synonym = (uniforms(key, rows, places, draw).tolist() for draw in range(3))
+        rows, indices = np.full(len(choices), row), np.array([index for index, *_ in choices])
+        order, sense, synonym = (uniforms(key, rows, indices, draw).tolist() for draw in range(3))
         wanted = max(1, round(ratio * len(found)))
         parts, end = [], 0
         for number in sorted(sorted(range(len(choices)), key=order.__getitem__)[:wanted]):
-            place, part, form, senses = choices[number]
-            match, words = found[place], senses[int(sense[number] * len(senses))]
+            index, part, form, senses = choices[number]
+            match, words = found[index], senses[int(sense[number] * len(senses))]
             new = inflected(words[int(synonym[number] * len(words))], part, form, self.wordnet.irregular)
             new = with_capitals_of(new, match[0])
             parts += [_agreeing(text[end : match.start()], new), new]
             end = match.end()
         return "".join([*parts, text[end:]])
 
-    def _choice(self, text: str, found: Sequence[re.Match[str]], place: int) -> _Choice | None:
-        match = found[place]
+    def _choice(self, text: str, found: Sequence[re.Match[str]], index: int) -> _Choice | None:
+        match = found[index]
         word, lower = match[0], match[0].lower()
-        if not _plain(text, match, place) or lower in _STOP:
+        if not _plain(text, match, index) or lower in _STOP:
             return None
-        before = found[place - 1][0].lower() if place else ""
+        before = found[index - 1][0].lower() if index else ""
         part = self._part(lower, before)
         if part is None:
             return None
@@ -131,7 +131,7 @@ class _Words:
         senses = self.wordnet.senses(lemma, part)
         kept = [_usable(words, lemma, word) for words in (senses[:1] if self.sense == "first" else senses)]
         filled = tuple(words for words in kept if words)
-        return (place, part, form_of(lower, lemma, part, before), filled) if filled else None
+        return (index, part, form_of(lower, lemma, part, before), filled) if filled else None
 
     def _part(self, word: str, before: str) -> Part | None:
         """The likeliest part of speech: WordNet's counts, weighted by the preceding word and the ending."""
@@ -144,7 +144,7 @@ class _Words:
 
 
 def _likely(word: str, lemma: str, part: Part, before: str) -> float:
-    """The weight of a part of speech, given preceding word and ending; set by hand."""
+    """Hand-set weight of a part of speech, given the preceding word and the ending."""
     weight = 1.0
     if before in _DETERMINERS and before not in _CLAUSES:
         weight *= {"noun": 4.0, "adj": 4.0, "verb": 0.05, "adv": 0.3}[part]
@@ -157,13 +157,13 @@ def _likely(word: str, lemma: str, part: Part, before: str) -> float:
     return weight
 
 
-def _plain(text: str, match: re.Match[str], place: int) -> bool:
+def _plain(text: str, match: re.Match[str], index: int) -> bool:
     """Whether a word may be replaced: ASCII, no name or acronym, not part of a contraction or URL."""
     word, before, behind = match[0], text[: match.start()][-1:], text[match.end() : match.end() + 2]
     if not word.isascii() or len(word) < 2:
         return False
     # A capital inside a sentence marks a name, unless all of it is in capitals.
-    if not text.isupper() and (word[1:] != word[1:].lower() or (place and word[0].isupper())):
+    if not text.isupper() and (word[1:] != word[1:].lower() or (index and word[0].isupper())):
         return False
     if before in _GLUE_BEFORE or behind[:1] in _GLUE_BEHIND or re.match(r"\.\w", behind):
         return False
@@ -172,8 +172,8 @@ def _plain(text: str, match: re.Match[str], place: int) -> bool:
 
 
 def _usable(words: tuple[str, ...], lemma: str, word: str) -> tuple[str, ...]:
-    """Words of a sense that can replace another: single words, no names, not the word itself."""
-    # Nothing here knows whether "be" must say am, are or is.
+    """Usable replacements from a sense: single words, no names, not the word itself."""
+    # There is no agreement model for "be" (am, are, is).
     unfit = ("be", lemma, word.lower())
     return tuple(w for w in words if w.isalpha() and w.islower() and w not in unfit and len(w) > 1)
 
@@ -183,6 +183,6 @@ def _agreeing(between: str, new: str) -> str:
     match = re.search(r"(?<![\w'’])(an?)( +)$", between, re.IGNORECASE)
     if not match:
         return between
-    # A capital A says nothing of the letter behind it: where all is in capitals, so is the new word.
+    # A capital A alone does not say how the next letter is written, unless the new word is in capitals.
     pattern = new if match[1].isupper() and new.isupper() else match[1][0]
     return between[: match.start(1)] + with_capitals_of(article_before(new), pattern) + match[2]

@@ -13,7 +13,7 @@ from selfsent.errors import BaseEncoderError, first_line
 from selfsent.settings import setting
 
 Translator = Callable[[Sequence[str]], list[str]]
-"""(n,) texts -> (n,) texts of another language."""
+"""(n,) texts -> (n,) texts in another language."""
 Generate = Callable[[list[list[int]]], list[list[int]]]
 """Token ids of sentences -> token ids of their translations."""
 
@@ -21,7 +21,7 @@ _TOKENS = 2048
 """Tokens, padding included, in one batch."""
 _LONGEST = 256
 _SHORT = {"eng": "en", "spa": "es", "cat": "ca", "deu": "de", "fra": "fr", "ara": "ar", "tur": "tr", "zho": "zh"}
-"""Names of languages as opus-mt's models write them."""
+"""Language codes in the names of opus-mt's models."""
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,8 @@ class Translate(Augmenter):
     name = "translate"
     about = "translated into another language and back"
     random = False
-    unchanged = "is the corpus in another language than --language says?"
-    chunk = 32  # models make a few views a second
+    unchanged = "is the corpus in another language than `language` says?"
+    chunk = 32  # a few views a second
     always = ("pivot",)
 
     pivot: str = setting("spa", "language to go through")
@@ -63,14 +63,14 @@ class Translate(Augmenter):
 
 
 def marian(model: str, beams: int) -> Translator:
-    """A translator that a neural model makes: Marian and its like through transformers, or through ctranslate2.
+    """A neural translator (Marian and similar), through transformers or ctranslate2.
 
     Args:
-        model: a directory, or a hub id; a directory that ctranslate2's converter wrote, if that is installed.
+        model: a directory or hub id; or, with ctranslate2 installed, a directory written by its converter.
         beams: beam size; 1 is greedy.
 
     Raises:
-        BaseEncoderError: there is no such model, or it cannot be loaded.
+        BaseEncoderError: no such model, or it cannot be loaded.
     """
     from selfsent.foreign.transformers import silent
 
@@ -93,7 +93,7 @@ def marian(model: str, beams: int) -> Translator:
 
 
 def batches(lengths: Sequence[int], tokens: int = _TOKENS) -> Iterator[list[int]]:
-    """Indices of sentences of similar length, as many at a time as fit into a padded block."""
+    """Indices of sentences of similar length, in batches of at most so many padded tokens."""
     order = sorted(range(len(lengths)), key=lambda n: -lengths[n])
     begin = 0
     while begin < len(order):
@@ -120,7 +120,7 @@ def _original(model: str, beams: int) -> tuple[Any, Generate]:
 
 
 def _converted(model: str, beams: int) -> tuple[Any, Generate]:
-    """A model that ctranslate2 converted, its tokenizer's files beside it."""
+    """A model converted by ctranslate2, with its tokenizer's files in the same directory."""
     import ctranslate2
     from transformers import AutoTokenizer
 

@@ -11,7 +11,7 @@ from selfsent.errors import SettingsError
 
 Part = Literal["noun", "verb", "adj", "adv"]
 PARTS: tuple[Part, ...] = ("noun", "verb", "adj", "adv")
-_PLACES = (
+_DIRECTORIES = (
     "/usr/share/wordnet",
     "/usr/share/wordnet/dict",
     "/usr/local/WordNet-3.0/dict",
@@ -30,10 +30,10 @@ class WordNet:
     """WordNet in a directory (Miller 1995); words in lower case, spaces as underscores.
 
     Args:
-        directory: holds `index.noun`, `data.noun`, `noun.exc` and so on; None looks where packages put it.
+        directory: of `index.noun`, `data.noun`, `noun.exc` and so on; None searches where packages install it.
 
     Raises:
-        SettingsError: the files are not there.
+        SettingsError: files are missing.
     """
 
     def __init__(self, directory: str | Path | None = None) -> None:
@@ -46,7 +46,7 @@ class WordNet:
         self._bases = {part: _read_exceptions(self.directory / f"{part}.exc") for part in PARTS}
         self._counts = _read_counts(self.directory / "cntlist.rev")
         self.irregular: dict[Part, dict[str, list[str]]] = {part: {} for part in PARTS}
-        """By part of speech and lemma, the irregular forms, in the order of the file."""
+        """Irregular forms by part of speech and lemma, in file order."""
         for part, forms in self._bases.items():
             for form, bases in forms.items():
                 for base in bases:
@@ -55,11 +55,11 @@ class WordNet:
         self.lemma = lru_cache(1 << 16)(self._lemma)
 
     def count(self, lemma: str, part: Part) -> int:
-        """How often a lemma was met as this part of speech, in the texts WordNet's makers tagged; 0 without a count."""
+        """Frequency of a lemma as this part of speech in WordNet's tagged texts; 0 if unlisted."""
         return self._counts.get((lemma, part), 0)
 
     def _lemma(self, form: str, part: Part) -> str | None:
-        """The lemma of a form as this part of speech, by WordNet's list and rules; None if it is no such word."""
+        """The lemma of a form as this part of speech, by WordNet's list and rules; None if unknown."""
         bases = self._bases[part].get(form)
         if bases:
             return next((base for base in bases if self._line(base, part)), None)
@@ -83,30 +83,30 @@ class WordNet:
         data = self._data[part]
         fields = data[offset : data.find(b"\n", offset)].decode("ascii", "replace").split()
         count = int(fields[3], 16)
-        # Adjectives say where they may stand, as in galore(ip).
+        # Adjectives may carry a marker of their position, as in galore(ip).
         return tuple(word.partition("(")[0] for word in fields[4 : 4 + 2 * count : 2])
 
     def _line(self, lemma: str, part: Part) -> str:
-        """The line of a lemma in the index, which is sorted by bytes; empty when it is not there."""
+        """The line of a lemma in the index (sorted by bytes); empty if missing."""
         lines, start = self._index[part], lemma.encode() + b" "
-        place = bisect_left(lines, start)
-        found = place < len(lines) and lines[place].startswith(start)
-        return lines[place].decode("ascii", "replace") if found else ""
+        row = bisect_left(lines, start)
+        found = row < len(lines) and lines[row].startswith(start)
+        return lines[row].decode("ascii", "replace") if found else ""
 
 
 def find_wordnet(directory: str | Path | None) -> Path:
-    """Where WordNet lies.
+    """The directory of WordNet.
 
     Raises:
-        SettingsError: it is not there.
+        SettingsError: it is missing.
     """
-    places = [Path(directory).expanduser()] if directory else [Path(place) for place in _PLACES]
-    for place in places:
-        if all((place / f"{kind}.{part}").is_file() for kind in ("index", "data") for part in PARTS):
-            return place
-    where = f"in {directory}" if directory else f"in {_PLACES[0]}"
+    paths = [Path(directory).expanduser()] if directory else [Path(path) for path in _DIRECTORIES]
+    for path in paths:
+        if all((path / f"{kind}.{part}").is_file() for kind in ("index", "data") for part in PARTS):
+            return path
+    where = f"in {directory}" if directory else f"in {_DIRECTORIES[0]}"
     raise SettingsError(
-        f"WordNet is not {where} (index.noun, data.noun ...): install Debian's wordnet-base, or give --wordnet DIR"
+        f"WordNet is not {where} (index.noun, data.noun ...): install Debian's wordnet-base, or set `wordnet`"
     )
 
 
@@ -120,6 +120,6 @@ def _read_counts(path: Path) -> dict[tuple[str, Part], int]:
     for line in path.read_text("ascii", "replace").splitlines() if path.is_file() else []:
         key, _, count = line.split()
         lemma, _, rest = key.partition("%")
-        place = lemma, _TYPES[rest[0]]
-        counts[place] = counts.get(place, 0) + int(count)
+        word = lemma, _TYPES[rest[0]]
+        counts[word] = counts.get(word, 0) + int(count)
     return counts

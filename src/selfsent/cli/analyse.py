@@ -29,14 +29,14 @@ class _Analysis(WithData, Encoding):
     json: str | None = setting(None, "everything, as one object; - for standard output alone", metavar="FILE")
 
     def check_files(self, read: Iterable[str | None] = ()) -> None:
-        """Refuse, before any work, a file that cannot be written or that is read."""
+        """Reject outputs that cannot be written or that are inputs."""
         from selfsent.papers.plots import check_plots
 
         check_outputs({"--json": self.json, **{f"--plot {path}": path for path in self.plot}}, list(read))
         check_plots(list(self.plot))
 
     def finish(self, table: Table, plain: Any, plot: Callable[[Axes], None] | None = None) -> None:
-        """Draw the plots that were asked for, and write the result as JSON, or show it as a table."""
+        """Draw the plots, and write the result as JSON or show it as a table."""
         from selfsent.papers.plots import draw
 
         if plot and self.plot:
@@ -54,7 +54,7 @@ class _OfPairs(_Analysis):
     task: str | None = setting(None, "the pairs of a task, such as stsb-dev, instead", metavar="NAME")
 
     def read_pairs(self, *read: str) -> Rows:
-        """The scored pairs; everything that can be wrong is found out before a model is loaded."""
+        """The scored pairs; all input is checked before a model is loaded."""
         from selfsent.evaluation.datasets.declared import Store
         from selfsent.evaluation.encoders import check_model
         from selfsent.evaluation.suites import load_pairs
@@ -66,7 +66,7 @@ class _OfPairs(_Analysis):
         return rows
 
     def encoders(self) -> Iterable[Encoder]:
-        """The models, ready to be run."""
+        """The encoders of the models."""
         from selfsent.evaluation.encoders import as_encoder
 
         bits = self.bits()
@@ -90,7 +90,7 @@ class Words(_OfPairs):
     least: float = _LEAST
 
     def run(self) -> None:
-        """Show them."""
+        """Show the importance of each part of speech."""
         from selfsent.papers.analysis import similar_pairs, word_importance
         from selfsent.papers.plots import plot_words
 
@@ -113,7 +113,7 @@ class Space(_OfPairs):
     least: float = _LEAST
 
     def run(self) -> None:
-        """Show them."""
+        """Show alignment and uniformity."""
         from selfsent.papers.analysis import space
         from selfsent.papers.plots import plot_space
 
@@ -140,7 +140,7 @@ class CorpusSize(_Analysis, Reading):
     task: str | None = setting(None, "score on a task (default: label-free, on held-out documents)", metavar="NAME")
 
     def run(self) -> None:
-        """Train, and show it."""
+        """Train, and show the curve."""
         from selfsent.papers.corpus_size import check_corpus_size, corpus_size
         from selfsent.papers.plots import plot_corpus_size
 
@@ -150,12 +150,12 @@ class CorpusSize(_Analysis, Reading):
         if "seed" in self.changes:
             raise SettingsError("corpus-size trains with several seeds: give --seeds instead of --seed")
         check_corpus_size(self.method, self.base, self.task, self.data)
-        corpus, place = self.read(self.corpus), Path(self.output)
+        corpus, output = self.read(self.corpus), Path(self.output)
         given: dict[str, Any] = {**self.changes, "task": self.task, "data": self.data}
         given |= {"sizes": list(self.sizes) or None, "seeds": list(self.seeds)}
         given |= {"ends": notice, "bits": self.bits()}
         with doing() as now:
-            metric, curve = corpus_size(corpus, self.method, self.base, place, begins=now, **given)
+            metric, curve = corpus_size(corpus, self.method, self.base, output, begins=now, **given)
         cells = ([f"{size:,}", str(spread)] for size, spread in curve.items())
         points = [{"size": size, "mean": one.mean, "deviation": one.deviation} for size, one in curve.items()]
         plain = {"method": self.method, "base": self.base, "metric": metric, "seeds": list(self.seeds), "curve": points}

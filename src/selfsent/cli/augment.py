@@ -19,10 +19,11 @@ _SHOWN = 300
 """Characters of a text in the sample."""
 
 
-def _maker(text: str) -> str:
-    """The spec of an augmenter; --with takes all that follows it, a corpus as well."""
+def _augmenter(text: str) -> str:
+    """The spec of an augmenter; a corpus after --with would be parsed as one, too."""
     if text.partition(":")[0] not in AUGMENTERS:
-        raise SettingsError(f"there is no maker {text!r}; {guess(text, AUGMENTERS)} (a CORPUS goes in front of --with)")
+        hint = guess(text, AUGMENTERS)
+        raise SettingsError(f"there is no augmenter {text!r}; {hint} (a CORPUS goes in front of --with)")
     return text
 
 
@@ -31,7 +32,7 @@ class Augment(PairOptions, Reading):
     """Make views of sentences: synonyms, guesses, translations there and back.
 
     Writes a parquet file with two views of every sentence: columns text, view1, view2, maker1 and maker2. With one
-    maker, view1 is the sentence itself; two makers make a view each. Give --with again for further rows:
+    augmenter, view1 is the sentence itself; two make a view each. Give --with again for further rows:
 
       selfsent augment sentences.txt --with synonym --output views.parquet
       selfsent augment sentences.txt --with translate:pivot=spa translate:pivot=cat --output views.parquet
@@ -40,18 +41,18 @@ class Augment(PairOptions, Reading):
     Was the command interrupted? Give it again, and it goes on where it stopped.
     """
 
-    also: ClassVar = tuple((f"options of {name}", maker, None) for name, maker in AUGMENTERS.items())
+    also: ClassVar = tuple((f"options of {name}", each, None) for name, each in AUGMENTERS.items())
 
     corpus: tuple[str, ...] = CORPUS
-    makers: tuple[tuple[str, ...], ...] = setting(
+    pairings: tuple[tuple[str, ...], ...] = setting(
         MISSING,
         "NAME[:OPTION=VALUE]..., one or two: "
         + ", ".join(f"{name} ({each.about})" for name, each in AUGMENTERS.items()),
         flags=("--with",),
         nargs="+",
         repeat=True,
-        metavar="MAKER",
-        parse=_maker,
+        metavar="AUGMENTER",
+        parse=_augmenter,
     )
     output: str = setting(MISSING, "a .parquet file")
     overwrite: bool = setting(False, "throw away the file, and what an interruption left")
@@ -61,14 +62,14 @@ class Augment(PairOptions, Reading):
         """Make the views, then show how they differ, and some of them."""
         from selfsent.augment.make import augment, check_output, check_pairings
 
-        pairings = [[parse_augmenter(spec, self.changes) for spec in specs] for specs in self.makers]
+        pairings = [[parse_augmenter(spec, self.changes) for spec in specs] for specs in self.pairings]
         check_pairings(pairings)
         check_output(Path(self.output), self.overwrite)
         check_outputs({"--output": self.output}, [*self.corpus, *self.exclude])
-        for maker in (maker for pairing in pairings for maker in pairing):
-            maker.identity()  # finds out at once whether what it needs is there
+        for augmenter in (each for pairing in pairings for each in pairing):
+            augmenter.identity()  # raises at once if a file or package is missing
         self.check_corpus(self.corpus)
-        corpus = self.read(self.corpus, tell=True)
+        corpus = self.read(self.corpus, summarise=True)
         total, begun = len(corpus) * len(pairings), time.monotonic()
         given: dict[str, Any] = {"seed": self.seed, "overwrite": self.overwrite, "notice": notice}
         try:

@@ -34,7 +34,7 @@ class Cluster(Results):
     map_points: int = setting(2000, "texts on the map", flags=("--map",))
 
     def run(self) -> None:
-        """Find them."""
+        """Find and show the clusters."""
         from selfsent.report.cluster_page import cluster_page
         from selfsent.report.maps import check_points, slowness
         from selfsent.search import find_clusters

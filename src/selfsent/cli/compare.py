@@ -41,7 +41,7 @@ class Compare(TrainingText, Resumable, WithData):
 
     corpus: tuple[str, ...] = CORPUS
     methods: str | None = setting(None, "NAME[,NAME] (default: all that need no labels; with --resume those in OUTPUT)")
-    bases: tuple[str, ...] = setting(
+    base: tuple[str, ...] = setting(
         ("bundled",),
         "one base or several; among several also module:factory or glove:FILE, which are scored as they are",
         flags=("--bases", "--base"),
@@ -61,7 +61,7 @@ class Compare(TrainingText, Resumable, WithData):
     dropout: float | None = setting(None, "dropout rate of the encoder, instead of its own")
 
     def run(self) -> None:
-        """Train and choose, then print what was chosen by, and the scores of the chosen one."""
+        """Train and choose, then print the scores of all candidates and of the chosen one."""
         self.check_corpus(self.corpus)
         methods = None if self.methods is None else _methods(self.methods)
         from rich.text import Text
@@ -72,9 +72,9 @@ class Compare(TrainingText, Resumable, WithData):
         given |= {name: value for name in ("pooling", "dropout") if (value := getattr(self, name)) is not None}
         with self.resumable():
             found = comparison.compare(
-                lambda: self.read(self.corpus, tell=True),
+                lambda: self.read(self.corpus, summarise=True),
                 methods,
-                self.bases,
+                self.base,
                 self.output,
                 progress=console.CommandProgress(),
                 **given,
@@ -95,10 +95,10 @@ class Compare(TrainingText, Resumable, WithData):
 
 
 def _methods(text: str) -> dict[str, dict[str, Any]]:
-    """Methods between commas, each with options of its own, by what was written.
+    """Comma-separated methods with their options, by their text.
 
     Raises:
-        SettingsError: there is no such method, or one stands there twice.
+        SettingsError: no such method, or a duplicate.
     """
     found: dict[str, dict[str, Any]] = {}
     for part in text.split(","):
@@ -107,7 +107,7 @@ def _methods(text: str) -> dict[str, dict[str, Any]]:
         except ValueError as error:
             raise SettingsError(f"--methods {part.strip()!r}: {error}") from None
         if not words:
-            raise SettingsError(f"--methods {text!r} has a comma with nothing beside it")
+            raise SettingsError(f"--methods {text!r} has an empty name")
         name = " ".join(words)
         if name in found:
             raise SettingsError(f"--methods names {name!r} twice")

@@ -1,4 +1,4 @@
-"""What goes to the terminal: notices, progress bars, tables. Standard output is for results alone."""
+"""Terminal output: notices, progress bars, tables. Standard output is for results alone."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from selfsent import progress
 from selfsent.display import leads, visible
 
 FLAGS: dict[str, str] = {}
-"""The flags of the command that runs, by their names in Python."""
+"""The flags of the running command, by Python name."""
 LINE = 500
-"""Characters of a sentence that a terminal is shown."""
+"""Maximum number of characters of a sentence on a terminal."""
 
 
 @cache
@@ -27,11 +27,11 @@ _NAME = re.compile(
     r"`(?P<quoted>\w+)`|(?<![\w./\\'\"=-])(?P<set>[a-z]\w*)=(?P<value>\w*(?:[.,:]\w+)*)|^(?P<first>[a-z]\w*)(?= is )"
     r"|(?<![\w./\\'\"-])(?P<bare>[a-z]+_\w+)(?![\w./\\'\"=-])"
 )
-"""Names of Python's arguments: `seed`, seed=, seed=3, "seed is 3" at the beginning, and those with an underscore."""
+"""Names of Python arguments: `seed`, seed=, seed=3, "seed is 3" at the beginning, and names with an underscore."""
 
 
 def with_flags(line: str) -> str:
-    """A line with flags in place of the names of Python's arguments."""
+    """A line with flags in place of Python's argument names."""
 
     def flag(found: re.Match[str]) -> str:
         name = found["quoted"] or found["set"] or found["first"] or found["bare"]
@@ -45,20 +45,20 @@ def with_flags(line: str) -> str:
 
 
 class CommandProgress(progress.Shown):
-    """What a run tells, to the user of a command."""
+    """Progress of a run, with flags in its notices."""
 
     def notice(self, line: str) -> None:
-        """A line on standard error, with flags."""
+        """Print a line on standard error."""
         super().notice(with_flags(line))
 
 
 def notice(line: str) -> None:
-    """One line the user should see."""
+    """Print one line for the user."""
     CommandProgress().notice(line)
 
 
 def show(renderable: Any) -> None:
-    """A result, on standard output."""
+    """Print a result on standard output."""
     from rich.table import Table
 
     from selfsent.display import with_wide_title
@@ -69,20 +69,20 @@ def show(renderable: Any) -> None:
 
 
 def shortened(text: str, most: int = LINE) -> str:
-    """A text as a line of a terminal shows it: so many characters at most."""
+    """A text cut to a maximum length for the terminal."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 @contextmanager
 def counting(title: str) -> Iterator[Callable[[int, int], None]]:
-    """A progress bar that is told how many more are done, of how many; silent where standard error is no terminal."""
-    with progress.shown(None, quiet=False) as told:
-        yield lambda count, total: told.count(title, count, total)
+    """A progress bar, advanced by (count, total); silent if standard error is no terminal."""
+    with progress.shown(None, quiet=False) as bar:
+        yield lambda count, total: bar.count(title, count, total)
 
 
 @contextmanager
 def doing() -> Iterator[Callable[[str], None]]:
-    """A line that says what is being done; silent where standard error is no terminal."""
+    """A status line; silent if standard error is no terminal."""
     if not progress.errors().is_terminal or not leads():
         yield lambda text: None
         return

@@ -41,7 +41,7 @@ class Encode(Carrying, Encoding):
     cores: int | None = setting(None, "cores for each of them (default: 1)", minimum=1)
 
     def run(self) -> None:
-        """Encode it."""
+        """Encode the corpus."""
         from selfsent.data.corpus.remote import is_address
         from selfsent.search import check_output, encode_to_file
 
@@ -52,7 +52,7 @@ class Encode(Carrying, Encoding):
         if self.workers is not None or self.cores is not None:
             raise SettingsError("--workers and --cores go with --engine ray")
         if is_address(self.output):
-            raise SettingsError(f"--output {self.output} lies elsewhere: add --engine ray, or name a local file")
+            raise SettingsError(f"--output {self.output} is remote: add --engine ray, or name a local file")
         output = Path(self.output)
         check_outputs({"--output": self.output}, [*self.corpus, *self.exclude])
         check_output(output)
@@ -83,10 +83,10 @@ class Encode(Carrying, Encoding):
             notice(f"{output} does not say which row a sentence is of: .parquet files do")
 
     def _check_bulk(self) -> None:
-        """Refuse what does not go together, before anything is looked at.
+        """Reject conflicting options.
 
         Raises:
-            SettingsError: there is something.
+            SettingsError: a conflict.
             OutputError: `--output` names a file.
         """
         from selfsent.data.corpus.remote import path_of
@@ -102,15 +102,15 @@ class Encode(Carrying, Encoding):
             raise OutputError(f"--output {self.output} is to be a folder with --engine ray: leave out its ending")
         output = path_of(self.output).resolve()
         for name in self.corpus:
-            place = path_of(name)
-            if place.is_dir() and place.resolve() in (output, *output.parents):
-                raise SettingsError(f"--output lies in {name}, which is read: name a folder outside of it")
+            path = path_of(name)
+            if path.is_dir() and path.resolve() in (output, *output.parents):
+                raise SettingsError(f"--output is in {name}, which is read: name a folder outside of it")
         for name in (*self.corpus, self.output):
             if name.startswith("memory://"):
-                raise SettingsError(f"{name} lies in the memory of one process, where Ray's workers do not see it")
+                raise SettingsError(f"{name} is in the memory of one process, where Ray's workers do not see it")
 
     def _encode_in_bulk(self) -> None:
-        """Encode files, here or elsewhere, into a folder of parquet files."""
+        """Encode local or remote files into a folder of parquet files."""
         from selfsent.encoding import BatchEncoder
         from selfsent.encoding.job import make_job, missing
         from selfsent.encoding.on_ray import encode_on_ray
@@ -127,13 +127,13 @@ class Encode(Carrying, Encoding):
         if left:
             with counting("encoding") as encoded:
 
-                def tell(done: Done) -> None:
+                def advance(done: Done) -> None:
                     nonlocal rows, zeros
                     rows, zeros = rows + done.rows, zeros + done.zeros
                     encoded(1, len(left))
 
                 try:
-                    encode_on_ray(job, left, self.workers, self.cores or 1, tell)
+                    encode_on_ray(job, left, self.workers, self.cores or 1, advance)
                 except KeyboardInterrupt:
                     done = len(parts) - len(missing(job, parts))
                     raise KeyboardInterrupt(
@@ -149,8 +149,8 @@ class Encode(Carrying, Encoding):
 class Export(Command):
     """Write a model as a graph for ONNX Runtime or any other that reads ONNX.
 
-    The graph leads from token ids to sentence vectors, pooling included; its tokenizer lies beside it. Nothing is
-    written if the graph's vectors differ from torch's.
+    The graph leads from token ids to sentence vectors, pooling included; its tokenizer is in the same directory.
+    Nothing is written if the graph's vectors differ from torch's.
     """
 
     model: str = MODEL

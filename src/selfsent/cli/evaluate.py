@@ -88,7 +88,7 @@ class Evaluate(_Tasks, _Files, Encoding):
     published: bool = setting(False, "add the rows of the papers' tables for the suite")
 
     def run(self) -> None:
-        """Score them."""
+        """Score the models."""
         models = [*self.model, *self.bases]
         if not models:
             raise SettingsError("no model to score: name one or several, such as bundled, tfidf or a directory")
@@ -100,7 +100,7 @@ class Evaluate(_Tasks, _Files, Encoding):
         alone = [without_words(model) or model for model in models]
         behind = [model.partition(":")[2] for model in alone]  # as in glove:FILE
         read_too: list[str | None] = [*self.documents, *self.exclude, *own.values(), *self.retrieval]
-        read_too += [name for name in (*alone, *behind) if os.path.isfile(name)]  # noqa: PTH113 — may be no name of a file
+        read_too += [name for name in (*alone, *behind) if os.path.isfile(name)]  # noqa: PTH113 — may be an invalid file name
         files = {f"--{name}": getattr(self, name) for name in ("json", "markdown", "csv", "page", "vectors")}
         check_outputs(files, read_too)
         if self.vectors is not None:
@@ -134,10 +134,10 @@ class Evaluate(_Tasks, _Files, Encoding):
         show("\n".join(report.signatures))
 
     def _columns(self, own: dict[str, str | None]) -> Sequence[Any] | None:
-        """The columns of a file of one's own, its text by --text-column unless that names one of a corpus.
+        """The columns of the user's file; --text-column names its text unless there is a corpus.
 
         Raises:
-            SettingsError: it is not said of which file --text-column names the text, or --columns does so, too.
+            SettingsError: --text-column is ambiguous, or contradicts --columns.
         """
         if self.documents or not self.text_column:
             return self.columns or None
@@ -150,7 +150,7 @@ class Evaluate(_Tasks, _Files, Encoding):
         return both if own["labels"] else both[::-1]
 
     def _scored(self, models: list[str], own: dict[str, str | None]) -> list[Result]:
-        """The results in the order of the models; with --seeds, one for each group of runs."""
+        """The results in the order of the models; with --seeds, one per group of runs."""
         from selfsent.evaluation import check_request, evaluate
         from selfsent.evaluation.datasets.declared import Store
         from selfsent.evaluation.encoders import FittedEncoder, PairEncoder, as_encoder, check_model, check_pooling
@@ -159,7 +159,7 @@ class Evaluate(_Tasks, _Files, Encoding):
 
         groups = seeds_of_runs(models) if self.seeds else [[model] for model in models]
         tasks = [name for given in self.task for name in names(given)]
-        # Everything that can be wrong is found out now, not after the first model has been scored.
+        # Check everything now, not after the first model has been scored.
         store = Store(self.data)
         request: dict[str, Any] = {"suite": self.suite, "task": tasks or None, "judges": self.judges, **own}
         request |= {"columns": self._columns(own), "clean": self.clean or None}

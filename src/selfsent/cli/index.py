@@ -22,7 +22,7 @@ class Index(Carrying, Encoding):
     """Write an index of a corpus, which search and pairs read again and again.
 
     It holds vectors of a corpus, or those that selfsent encode wrote, and finds the nearest of millions in
-    milliseconds. How much of them it finds is measured and told. (Needs the extra `index`.)
+    milliseconds. Its recall is measured and shown. (Needs the extra `index`.)
     """
 
     model: str = MODEL
@@ -38,7 +38,7 @@ class Index(Carrying, Encoding):
     recall: float = setting(0.95, "share of the ten nearest texts that a search shall find", above=0, maximum=1)
 
     def run(self) -> None:
-        """Write it."""
+        """Write the index."""
         from selfsent.search.index import Index
         from selfsent.search.index_writer import check_index_output, write_index
         from selfsent.search.ivf import require_faiss
@@ -61,10 +61,10 @@ class Index(Carrying, Encoding):
             notice(f"{counted(added.new, 'vector')} added{known}")
         notice(index.summary)
         if index.ivf.nprobe * 4 > index.ivf.nlist > 4:
-            notice("that is many: the vectors lie in no groups. A smaller --recall would be quicker")
+            notice("that is many: the vectors form no groups. A smaller --recall would be quicker")
 
     def _source(self, output: Path, seen: list[str]) -> Source:
-        """What goes into the index; the fingerprint of the encoder goes into `seen`."""
+        """The content of the index; appends the fingerprint of the encoder to `seen`."""
         from selfsent.data.corpus.remote import path_of
         from selfsent.data.vector_files import VectorsFile
         from selfsent.search.index_writer import from_corpus, from_files
@@ -79,8 +79,8 @@ class Index(Carrying, Encoding):
             model = self.load(self.model, None, seen)
             return from_files(model, Path(str(self.encoded)))
         for source in self.corpus:
-            place = path_of(source).resolve()
-            if output.resolve() in (place, *place.parents):
+            path = path_of(source).resolve()
+            if output.resolve() in (path, *path.parents):
                 raise SettingsError(f"--output would replace {source}, which is read: name another directory")
         stored = None if self.encoded is None else VectorsFile(Path(self.encoded))
         corpus = self.read(self.corpus, min_rows=1)

@@ -48,7 +48,7 @@ class Label(Reading):
         for model in self.models:
             check_model(model)
         sentences = spread_sentences(self.read(self.corpus), self.seed)
-        Judgements(Path(self.output), [])  # what is wrong with it shows before models are loaded
+        Judgements(Path(self.output), [])  # check the file before loading models
         encoders = [as_encoder(model) for model in self.models]
         drawn = draw_pairs(sentences, encoders, 2 * self.count, self.seed)  # some may be skipped
         judgements = Judgements(Path(self.output), [(sentences[a], sentences[b]) for a, b in drawn])

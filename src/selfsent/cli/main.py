@@ -35,47 +35,47 @@ COMMANDS = (
     *("encode", "index", "search", "pairs", "cluster", "export", "methods", "recipes"),
 )
 _MODULES = {"table": "pretrain", "pairs": "search", "export": "encode"}
-"""The modules of commands that are not called like their module."""
+"""Modules of commands with another name."""
 _PATIENCE = 5
-"""Seconds that a process other than the first waits before it speaks of an error which it may be alone with."""
+"""Seconds that the other processes wait before reporting an error of their own."""
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser whose complaint is one line; no abbreviations, as they would change with the options."""
+    """An argument parser with one-line errors and without abbreviations, which would change with the options."""
 
     see = ""
-    """What to see instead of the command's help."""
+    """Commands for help, in place of the command's `--help`."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**{"allow_abbrev": False, **options})
 
-    def refuse(self, arguments: Sequence[str], whose: Callable[[str], str] = lambda name: "") -> None:
-        """Complain about arguments that no one understood.
+    def refuse(self, arguments: Sequence[str], belongs_to: Callable[[str], str] = lambda name: "") -> None:
+        """Reject unknown arguments.
 
         Args:
-            arguments: these.
-            whose: says of an option's name in Python what it belongs to, or nothing.
+            arguments: the unknown ones.
+            belongs_to: a hint for an option of that Python name; may be empty.
         """
         if not arguments:
             return
         given = arguments[0].partition("=")[0]
         name = given.removeprefix("--").removeprefix("no-").replace("-", "_")
         known = [flag for action in self._actions for flag in action.option_strings]
-        hint = whose(name) or near(given, known, 0.75)
+        hint = belongs_to(name) or near(given, known, 0.75)
         self.error(f"unrecognised argument {given}" + (f"; {hint}" if hint else ""))
 
     def error(self, message: str) -> NoReturn:
-        """Print the complaint and leave with status 2."""
+        """Print the error and exit with status 2."""
         see = self.see or f"{self.prog} --help"
         _leave(f"{self.prog}: {message} (see {see})", 2)
 
     def flags(self) -> dict[str, str]:
-        """The flag of each option, by its name in Python."""
+        """The flag of each option, by its Python name."""
         return {action.dest: action.option_strings[0] for action in self._actions if action.option_strings}
 
 
 class _Formatter(argparse.HelpFormatter):
-    """Paragraphs filled one by one, examples as they are."""
+    """Fills paragraphs separately, and keeps examples as they are."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         parts = text.split("\n\n")
@@ -85,15 +85,15 @@ class _Formatter(argparse.HelpFormatter):
 
 
 def command_of(name: str) -> type[Command]:
-    """The dataclass of a command, in the module of its name."""
+    """The dataclass of a command."""
     kind: type[Command] = getattr(import_module(f"selfsent.cli.{_MODULES.get(name, name)}"), name.capitalize())
     return kind
 
 
 def make_parser(arguments: Sequence[str]) -> tuple[Parser, type[Command] | None, list[str]]:
-    """The parser of the command that is given, the command, and its arguments; nothing that takes time is imported.
+    """The parser of the given command, the command, and its arguments; without slow imports.
 
-    Where none is given, the parser shows which there are, or complains.
+    Without a command, the parser lists all of them, or reports the error.
     """
     parser = Parser(prog="selfsent", description=_DESCRIPTION, formatter_class=_Formatter)
     parser.add_argument("--version", action="version", version=f"selfsent {__version__}")
@@ -116,40 +116,40 @@ def make_parser(arguments: Sequence[str]) -> tuple[Parser, type[Command] | None,
 
 
 def set_environment() -> None:
-    """Set what libraries read once, when they are imported; what the user has set stays."""
+    """Set environment variables that libraries read on import; the user's values take precedence."""
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
-    # torch then cuts its memory into pieces of 2 MB: batches of many sizes leave few holes, and memory hardly grows.
+    # Makes torch allocate in pieces of 2 MB, so that batches of many sizes cause little fragmentation.
     os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
-    # GNU's OpenMP lets a thread that waits for another one spin for milliseconds. Beside other programs that takes the
-    # core away from the thread that it waits for. To sleep at once is best there. Elsewhere it spins for a thirtieth of
-    # the usual time, in which nearly all waits end, in case that others come later.
+    # Waiting threads of GNU's OpenMP spin for milliseconds. Next to other programs, this takes the core from the thread
+    # they wait for, so they sleep at once. Otherwise they spin for a thirtieth of the default time, which covers nearly
+    # all waits, in case other programs start later.
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", "0" if is_busy() else "10000")
 
 
 def is_busy(load: Path = Path("/proc/loadavg")) -> bool:
-    """Whether other programs run, as far as the system tells; three glances must find one."""
+    """Whether other programs are running, in each of three samples."""
 
     def running() -> int:
         time.sleep(0.002)
-        return int(load.read_text().split()[3].partition("/")[0])  # this one included
+        return int(load.read_text().split()[3].partition("/")[0])  # including this one
 
     try:
         return min(running() for _ in range(3)) > 1
-    except (OSError, ValueError, IndexError):  # it is not Linux
+    except (OSError, ValueError, IndexError):  # not Linux
         return False
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run the command line and leave with its exit status: 0 done, 1 a run went wrong, 2 bad input, 130 interrupted."""
+    """Run the command line and exit: 0 done, 1 failed run, 2 bad input, 130 interrupted."""
     set_environment()
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:  # closed by whoever started this: what is said there goes nowhere
-            setattr(sys, name, Path(os.devnull).open(mode))  # noqa: SIM115 — to the end
-    if hasattr(sys.stdout, "reconfigure"):  # whose encoding may lack a character; standard error escapes it already
+        if getattr(sys, name) is None:  # closed by the parent process
+            setattr(sys, name, Path(os.devnull).open(mode))  # noqa: SIM115 — open until exit
+    if hasattr(sys.stdout, "reconfigure"):  # its encoding may lack characters; stderr escapes already
         sys.stdout.reconfigure(errors="backslashreplace")
-    if getattr(warnings.showwarning, "func", None) is not _warn:  # as it is where this is called a second time
+    if getattr(warnings.showwarning, "func", None) is not _warn:  # already set by an earlier call
         warnings.showwarning = partial(_warn, warnings.showwarning)
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
@@ -161,7 +161,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     except KeyboardInterrupt as stop:
         _complain(str(stop) or "interrupted", 130)
     except BrokenPipeError:
-        # A closed pipe, as in `selfsent search ... | head`, is the reader's choice and no error.
+        # A closed pipe, as in `selfsent search ... | head`, is no error.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (OSError, MemoryError, RuntimeError) as error:
         if not (line := _of_the_machine(error)):
@@ -171,23 +171,23 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 _ADVICE = {
-    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "make room, or name another place"),
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "make room, or name another path"),
     **dict.fromkeys((errno.EACCES, errno.EPERM), "see who may read and write there"),
     **dict.fromkeys((errno.ENOENT, errno.ENOTDIR, errno.ESTALE), "was it removed meanwhile?"),
     errno.EFBIG: "raise the limit of file sizes (ulimit -f)",
     errno.EMFILE: "raise the limit of open files (ulimit -n)",
     errno.ENFILE: "close other programs",
     errno.ENOMEM: "close other programs, or ask for less (a smaller --batch-size)",
-    errno.EROFS: "name another place",
+    errno.EROFS: "name another path",
     errno.EIO: "the disk may be broken",
     errno.EAGAIN: "close other programs, or raise the limit of processes (ulimit -u)",
 }
-"""What to do about what a machine may lack."""
+"""Advice by error number."""
 _NO_MEMORY = re.compile(r"(?i)out of memory|can(?:no|')t allocate memory|not enough memory|bad_alloc")
 
 
 def _of_the_machine(error: BaseException) -> str | None:
-    """What is wrong where the machine lacks something, and no program is to blame: its disk, its memory, its rights."""
+    """The error message for a lack of disk space, memory or permissions; None for other errors."""
     if isinstance(error, OSError) and error.errno in _ADVICE:
         return f"{error.filename or 'the system'}: {error.strerror}: {_ADVICE[error.errno]}"
     if isinstance(error, MemoryError) or _NO_MEMORY.search(str(error)):
@@ -195,12 +195,12 @@ def _of_the_machine(error: BaseException) -> str | None:
     return None
 
 
-def _warn(usual: Callable[..., None], message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
-    """Warnings that are one line as one line, others as usual."""
+def _warn(show: Callable[..., None], message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
+    """Show one-line warnings as one line, others by default."""
     if issubclass(category, Damaged | HubFallbackWarning):
         sys.stderr.write(visible(f"{message}") + "\n")
     else:
-        usual(message, category, *rest, **more)
+        show(message, category, *rest, **more)
 
 
 def _run(arguments: list[str]) -> None:
@@ -226,7 +226,7 @@ def _complain(message: str, status: int) -> NoReturn:
 
 
 def _leave(line: str, status: int) -> NoReturn:
-    """Say why, and go. Of the processes of `torchrun` the first one speaks, whose end is the end of the others."""
+    """Print the reason and exit. Under `torchrun`, the first process prints, and its exit ends the others."""
     if not leads():
         time.sleep(_PATIENCE)
     with suppress(BrokenPipeError):

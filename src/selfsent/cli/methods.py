@@ -43,7 +43,7 @@ class Methods(Command):
     json: bool = setting(False, "everything, as JSON on standard output")
 
     def run(self) -> None:
-        """Print them."""
+        """Print the methods."""
         from selfsent.methods import METHODS, get_method
 
         chosen = [get_method(self.name)] if self.name else list(METHODS.values())
@@ -66,16 +66,16 @@ class Methods(Command):
 
 
 def _labels(method: Any) -> str | None:
-    """What a row must bring beside its texts, with the default options; None where texts are enough."""
+    """Labels or scores required of each row with the default options; None if texts are enough."""
     try:
         wanted = method.options().labels()
-    except SelfsentError:  # options without a default, which only methods that need no labels have
+    except SelfsentError:  # options without a default: only in methods without labels
         return None
     return None if wanted is None else str(wanted.kind)
 
 
 def _settings(method: Any) -> list[str]:
-    """What is done as published, by default, and with a table of token vectors, such as `bundled`."""
+    """Settings as published, by default, and for a table of token vectors such as `bundled`."""
     from selfsent.methods.method import NEW_STATIC, STATIC, STATIC_STEPS
     from selfsent.methods.postprocessing import whitened
 

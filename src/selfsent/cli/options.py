@@ -1,4 +1,4 @@
-"""Commands as dataclasses: options that several share, and how flags are made of their fields."""
+"""Commands as dataclasses: shared options, and the conversion of fields to flags."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ if TYPE_CHECKING:
     from selfsent.models.encoder import Encoder
 
 UNSET = object()
-"""Stands for defaults that depend on the method."""
+"""Placeholder for defaults that depend on the method."""
 _OF_PAIRS = tuple(item.name for item in dataclasses.fields(PairOptions))
 
 
 @dataclass(kw_only=True)
 class Command:
-    """A command: its docstring is its description, its fields and those of its bases are its options.
+    """A command: its docstring is the description, its fields are the options.
 
     Args:
         changes: values given for the fields of the dataclasses in `also`.
         parser: the `Parser` of the command.
-        arguments: as they were given.
-        unknown: arguments that the parser does not know.
-        started: when the process began to work, by `time.perf_counter`.
+        arguments: as given.
+        unknown: arguments unknown to the parser.
+        started: start of the process, by `time.perf_counter`.
     """
 
     usage: ClassVar[str | None] = None
     also: ClassVar[tuple[tuple[str, type[Any], Any], ...]] = ()
-    """Settings whose default depends on something: a title, the dataclass, and an instance with defaults to show."""
+    """Settings with variable defaults: a title, the dataclass, and an instance with the defaults to show."""
 
     kinds: ClassVar[Mapping[str, type[Command] | None]] = {}
-    """The commands of a command that is one of several, by name."""
+    """Subcommands by name."""
     has_late_options: ClassVar[bool] = False
-    """Whether more options become known when it runs."""
+    """Whether more options become known at run time."""
 
     changes: dict[str, Any] = field(default_factory=dict)
     parser: Any
@@ -56,7 +56,7 @@ class Command:
 
     @classmethod
     def of(cls, options: argparse.Namespace, **about: Any) -> Self:
-        """The command with what its parser found."""
+        """The command with parsed options."""
         own = {item.name for item in dataclasses.fields(cls)}
         given: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value for name, value in vars(options).items()
@@ -69,12 +69,12 @@ class Command:
         return {name: getattr(self, name) for name in names}
 
     def run(self) -> None:
-        """Do it."""
+        """Run the command."""
         raise NotImplementedError
 
 
 def declare(parser: argparse.ArgumentParser, command: type[Command]) -> None:
-    """Add a flag for each field of a command, those of its bases and of `also` in groups of their own."""
+    """Add a flag for each field of a command, with a group for each base and each entry of `also`."""
     home = {name: kind for kind in command.__mro__ for name in vars(kind).get("__annotations__", ())}
     for kind in command.__mro__:
         own = [item for item in dataclasses.fields(command) if item.metadata and home[item.name] is kind]
@@ -88,13 +88,13 @@ def declare(parser: argparse.ArgumentParser, command: type[Command]) -> None:
 
 
 def add_options(group: Any, options: type[Any], defaults: Any = None, but: Collection[str] = ()) -> None:
-    """Add a flag for each field of a settings dataclass, but for some; one that is not given leaves no trace.
+    """Add a flag for each field of a settings dataclass; flags not given are absent from the result.
 
     Args:
         group: an argparse parser or group.
         options: the dataclass.
-        defaults: an instance whose values the help texts name; the dataclass' own defaults when None.
-        but: names of fields that get no flag.
+        defaults: an instance with the defaults to show; None for those of the dataclass.
+        but: names of fields to skip.
     """
     for item in dataclasses.fields(options):
         if item.metadata and item.name not in but:
@@ -103,14 +103,14 @@ def add_options(group: Any, options: type[Any], defaults: Any = None, but: Colle
 
 
 def add_method_options(parser: Any, method: Method, head: str | None) -> None:
-    """Add the options of a method, and of a head that it is given."""
+    """Add the options of a method and of its head."""
     add_options(parser.add_argument_group(f"options of {method.name}"), method.options)
     if head and not method.head:
         add_options(parser.add_argument_group(f"options of the head {head}"), HEADS[head])
 
 
 def _add(group: Any, item: dataclasses.Field[Any], options: type[Any], default: Any, switches: bool) -> None:
-    """One flag. `switches`: whether one that is off by default needs no `--no-` form."""
+    """Add one flag. `switches`: whether boolean flags have no `--no-` form."""
     about, kinds, allowed = item.metadata, kinds_of(options)[item.name], choices_of(options).get(item.name)
     show = default not in (None, (), MISSING) and default is not False
     shown = f" (default: {','.join(map(str, default)) if isinstance(default, tuple) else default})" if show else ""
@@ -136,7 +136,7 @@ def _add(group: Any, item: dataclasses.Field[Any], options: type[Any], default: 
 
 
 def _typed(item: dataclasses.Field[Any], kinds: tuple[Any, ...]) -> Any:
-    """What argparse turns a string into."""
+    """The `type` of argparse for a field."""
     if kinds == (tuple[str, ...],):
         return str if item.metadata.get("repeat") or "nargs" in item.metadata else names
     if "parse" not in item.metadata:
@@ -156,7 +156,7 @@ class Reading(CorpusOptions, Command):
     """A command that reads a corpus."""
 
     def reading(self) -> dict[str, Any]:
-        """The options of `read_corpus` that were given."""
+        """The given options of `read_corpus`."""
         more = {name: getattr(self, name) for name in _OF_PAIRS if getattr(self, name, None)}
         carry = {"carry": self.carried()} if isinstance(self, Carrying) else {}
         common: dict[str, Any] = {"text_column": self.texts, "document_column": self.document_column}
@@ -165,36 +165,36 @@ class Reading(CorpusOptions, Command):
 
     @property
     def texts(self) -> str | list[str]:
-        """The column with the texts, or those whose texts are joined."""
+        """The text column, or several to join."""
         return list(self.text_column) if len(self.text_column) > 1 else (*self.text_column, "text")[0]
 
-    def read(self, source: str | tuple[str, ...], min_rows: int = 2, tell: bool = False) -> Corpus:
-        """Read the corpus, of so many distinct sentences at least; `tell` what is in it."""
+    def read(self, source: str | tuple[str, ...], min_rows: int = 2, summarise: bool = False) -> Corpus:
+        """Read the corpus, with at least so many distinct sentences; if `summarise`, print a summary."""
         from selfsent.cli.console import notice
         from selfsent.data.corpus import read_corpus
 
         corpus = read_corpus(_named(source), **self.reading(), min_rows=min_rows)
         if line := corpus.report.advice():
             notice(line)
-        if tell:
+        if summarise:
             notice(corpus.report.summary())
         return corpus
 
     def check_corpus(self, source: tuple[str, ...]) -> None:
-        """Find the faults of a corpus that show at once, before anything that takes time to import."""
+        """Quick checks of a corpus, without slow imports."""
         from selfsent.data.corpus import check_corpus
 
         check_corpus(_named(source), **self.reading())
 
     def refuse_unread(self, corpus: str, but: Collection[str] = ()) -> None:
-        """Refuse options of a corpus that is not given.
+        """Reject reading options without a corpus.
 
         Args:
-            corpus: the flag that would give one.
-            but: those that say how to read something else.
+            corpus: the flag of the missing corpus.
+            but: options used for something else.
 
         Raises:
-            SettingsError: there is one.
+            SettingsError: such an option.
         """
         for item in dataclasses.fields(CorpusOptions):
             if getattr(self, item.name) and item.name not in but:
@@ -202,7 +202,7 @@ class Reading(CorpusOptions, Command):
 
 
 def _named(source: str | tuple[str, ...]) -> str | list[dict[str, str]]:
-    """Each name as a source of its own: a list of names that are no files would be taken for the sentences."""
+    """Each name as a separate source: a plain list of names would be read as sentences."""
     if isinstance(source, str):
         return source
     return source[0] if len(source) == 1 else [{"source": name} for name in source]
@@ -215,7 +215,7 @@ HOLD_OUT: Any = setting(
     "documents, or groups of pairs that share a text, kept apart to score on, and as many to choose by with --dev"
     " context (default: a tenth, 500 at least; a fifth of fewer than 1,000; train takes 0 for none)",
 )
-# Fields that several commands share, always under the same name, which a dataclass writes into them.
+# Shared fields, to be assigned to the same name in each command.
 CORPUS: Any = setting((), "as for selfsent train", positional=True, nargs="+")
 MODEL: Any = setting(MISSING, "a directory, a hub id, or bundled", positional=True)
 JSON: Any = setting(None, "write what is shown as one object; - is standard output, for this alone", metavar="FILE")
@@ -223,24 +223,24 @@ JSON: Any = setting(None, "write what is shown as one object; - is standard outp
 
 @dataclass(kw_only=True)
 class TrainingText(PairOptions, Reading):
-    """A command that reads a corpus to train on."""
+    """A command that reads a training corpus."""
 
     split_sentences: bool | None = SPLIT_DEFAULT
 
 
 @dataclass(kw_only=True)
 class Carrying(Reading):
-    """A command whose results have columns of the input."""
+    """A command that copies input columns to its results."""
 
     title: ClassVar[str] = "columns that come out again"
     id_column: str | None = setting(None, "column with the id of each row, which every result has")
     keep: tuple[str, ...] = setting((), "more columns that go with each row, such as team,date")
 
     def carried(self) -> tuple[str, ...]:
-        """The columns of the input that come out again, each once, the id first.
+        """The input columns to copy, each once, the id first.
 
         Raises:
-            SettingsError: one has no name, or is called like a column of the results.
+            SettingsError: an empty name, or the name of a result column.
         """
         from selfsent.search.tables import check_carried
 
@@ -252,7 +252,7 @@ class Carrying(Reading):
 
 
 class Bits(TypedDict):
-    """As `quicken` and `as_encoder` take it."""
+    """Precision arguments of `quicken` and `as_encoder`."""
 
     fast: bool
     int8: bool
@@ -266,7 +266,7 @@ class Encoding(Command):
     int8: bool = setting(False, "some products in 8 bits, on a CPU with AVX-512 VNNI (cosine to float32: 0.999)")
 
     def bits(self) -> Bits:
-        """What the flags say; a notice tells what is no gain on this processor, and left undone."""
+        """The given flags; prints a notice if this processor does not support them."""
         from selfsent.cli.console import notice
         from selfsent.models.precision import computes_bfloat16, computes_int8, inference_device
 
@@ -280,10 +280,10 @@ class Encoding(Command):
         return {"fast": self.fast, "int8": self.int8}
 
     def load(self, name: str, corpus: Corpus | None, seen: list[str] | None = None) -> Encoder:
-        """An encoder, on a GPU where there is one and in as few bits as wanted.
+        """An encoder, on a GPU if available, in the given precision.
 
-        Notices say what of the corpus, if any, was left out, and where the encoder can hardly read it. `seen` gets its
-        fingerprint, as it was loaded.
+        Prints notices about dropped rows of the corpus, and about text unfit for the encoder. Appends the encoder's
+        fingerprint, as loaded, to `seen`.
         """
         import numpy as np
 
@@ -307,7 +307,7 @@ class Encoding(Command):
 
 
 def _rows_read(corpus: Corpus) -> str:
-    """How many rows, and what is odd about them; empty where nothing is."""
+    """Number of rows and their peculiarities; empty if there are none."""
     inputs, report = corpus.input_rows, corpus.report
     counts = (
         (inputs.dropped - report.excluded, "empty"),
@@ -329,7 +329,7 @@ class WithData(Command):
 
 @dataclass(kw_only=True)
 class Resumable(Command):
-    """A command that writes a directory, and goes on in it."""
+    """A command that writes a directory and can resume."""
 
     output: str = setting(MISSING, "the run directory; the model is in OUTPUT/model")
     resume: bool = setting(False, "go on with what is in OUTPUT")
@@ -337,7 +337,7 @@ class Resumable(Command):
 
     @contextmanager
     def resumable(self) -> Iterator[None]:
-        """When the user interrupts what runs within, say how to go on."""
+        """On interruption, print the command for resuming."""
         import shlex
         from pathlib import Path
 
@@ -349,7 +349,7 @@ class Resumable(Command):
             yield
         except KeyboardInterrupt as stop:
             after = read_json(record)
-            if not after or (self.overwrite and after == before):  # what lies there is another run
+            if not after or (self.overwrite and after == before):  # the directory holds another run
                 raise
             saved = "stopped and saved" if isinstance(stop, Interrupted) else "stopped"
             given = [argument for argument in self.arguments if argument not in ("--overwrite", "--resume")]

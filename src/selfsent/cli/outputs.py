@@ -14,15 +14,15 @@ STANDARD_OUTPUT = "-"
 
 
 def check_outputs(files: Mapping[str, str | None], read: Sequence[str | None] = ()) -> None:
-    """Refuse files that cannot be written, before anything that takes long.
+    """Reject files that cannot be written, before any slow work.
 
     Args:
         files: flag -> file, `-` or None.
-        read: what is read: files, directories and patterns, and None.
+        read: inputs: files, directories, patterns, or None.
 
     Raises:
-        SettingsError: two results would go to one place, or one would replace what is read.
-        OutputError: a file that is a directory, or cannot be made.
+        SettingsError: two results in one file, or a result that would replace an input.
+        OutputError: a file that is a directory, or cannot be created.
     """
     taken: dict[str, str] = {}
     for flag, file in files.items():
@@ -41,17 +41,17 @@ def check_outputs(files: Mapping[str, str | None], read: Sequence[str | None] = 
 
     for path in (Path(file) for file in files.values() if file and file != STANDARD_OUTPUT):
         check_file(path)
-        place = next(parent for parent in path.absolute().parents if parent.exists())
-        if not place.is_dir():
-            raise OutputError(f"{path} cannot be written: {place} is a file")
+        parent = next(parent for parent in path.absolute().parents if parent.exists())
+        if not parent.is_dir():
+            raise OutputError(f"{path} cannot be written: {parent} is a file")
         try:
-            tempfile.TemporaryFile(dir=place).close()
+            tempfile.TemporaryFile(dir=parent).close()
         except OSError as error:
             raise OutputError(f"{path} cannot be written: {error.strerror or error}") from error
 
 
 def _is_read(file: Path, source: str) -> bool:
-    """Whether a file is one that is there, and among those that a source names."""
+    """Whether a file exists and belongs to a source."""
     if not file.is_file():
         return False
     from selfsent.data.corpus.formats import format_of
@@ -61,17 +61,17 @@ def _is_read(file: Path, source: str) -> bool:
     if file == Path(source).resolve():
         return True
 
-    if not format_of(file):  # nobody reads it as text
+    if not format_of(file):  # not read as text
         return False
     named = [Path(source), *map(Path, glob.glob(source, recursive=True))]  # noqa: PTH207 — patterns may be absolute
     return any(file == path.resolve() or path.resolve() in file.parents for path in named)
 
 
 def write_outputs(contents: Mapping[str | None, Callable[[], str]]) -> bool:
-    """Write each text to its file; whether one went to standard output, where nothing else may then go.
+    """Write each text to its file; returns whether one went to standard output, which then gets nothing else.
 
     Args:
-        contents: file, `-` or None -> what makes its text.
+        contents: file, `-` or None -> function that returns its text.
 
     Raises:
         OutputError: a file cannot be written.
@@ -85,7 +85,7 @@ def write_outputs(contents: Mapping[str | None, Callable[[], str]]) -> bool:
         shown = contents[STANDARD_OUTPUT]()
         if (buffer := getattr(sys.stdout, "buffer", None)) is None:
             sys.stdout.write(shown)
-        else:  # UTF-8 as in a file, whatever a terminal has
+        else:  # UTF-8 as in a file, whatever the terminal's encoding
             sys.stdout.flush()
             buffer.write(shown.encode("utf-8", "backslashreplace"))
             buffer.flush()

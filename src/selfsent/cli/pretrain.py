@@ -31,13 +31,13 @@ class Pretrain(Reading, Resumable):
     hold_out: int | None = HOLD_OUT
 
     def run(self) -> None:
-        """Pretrain, then say where the encoder is."""
+        """Pretrain, and print the path of the encoder."""
         self.check_corpus(self.corpus)
         from selfsent.pretraining.pretrain import pretrain
 
         given = self.values("tokenizer", "resume", "overwrite", "keep", "hold_out") | self.changes
         with self.resumable():
-            corpus = partial(self.read, self.corpus, tell=True)
+            corpus = partial(self.read, self.corpus, summarise=True)
             result = pretrain(corpus, self.output, progress=CommandProgress(), **given)
         show(f"The same as a page, with curves: {result.directory / 'report.html'}")
         show(f"The model is in {result.directory / 'model'}")
@@ -60,12 +60,12 @@ class Table(Reading):
     overwrite: bool = setting(False, "throw away what is in OUTPUT")
 
     def run(self) -> None:
-        """Make the table, and say where it is."""
+        """Make the table, and print its path."""
         if self.corpus:
             self.check_corpus(self.corpus)
         from selfsent.pretraining.pretrain import make_table
 
-        corpus = partial(self.read, self.corpus, tell=True) if self.corpus else None
+        corpus = partial(self.read, self.corpus, summarise=True) if self.corpus else None
         given = self.values("tokenizer", "overwrite") | self.changes
-        place = make_table(corpus, self.output, progress=CommandProgress(), **given)
-        show(f"The table is in {place}")
+        path = make_table(corpus, self.output, progress=CommandProgress(), **given)
+        show(f"The table is in {path}")

@@ -34,7 +34,7 @@ class Recipes(WithData):
     json: bool = setting(False, "everything, as JSON on standard output")
 
     def run(self) -> None:
-        """Print them."""
+        """Print the recipes."""
         from selfsent.papers import outline, reproduction
 
         what, *names = self.name or ("",)
@@ -72,7 +72,7 @@ def _write(plain: Any) -> None:
 
 
 def _summary(outline: dict[str, Any]) -> list[str]:
-    """A recipe in a few lines."""
+    """Summary lines of a recipe."""
     from selfsent.evaluation.suites import SUITES
 
     lines = [f"  repeats: {', '.join(outline['repeats']) or 'no table'}"]

@@ -1,4 +1,4 @@
-"""What the commands share that show or write rows of a corpus: their options, vectors that are there, an index."""
+"""Commands that show or write rows of a corpus: shared options, stored vectors, an index."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class Results(Carrying, Encoding):
-    """A command whose result is a table of texts."""
+    """A command with a table of texts as its result."""
 
     title: ClassVar[str] = "results"
     output: str | None = setting(None, "write a .csv, .tsv, .jsonl or .parquet file")
@@ -36,7 +36,7 @@ class Results(Carrying, Encoding):
     encoded: str | None = setting(None, "what selfsent encode wrote for this model and corpus, not to encode again")
 
     def check_files(self, read: Sequence[str | None] = (), page: str | None = None) -> None:
-        """Refuse files that cannot be written, or would replace what is read."""
+        """Reject files that cannot be written, or would replace an input."""
         from selfsent.search.tables import check_table
 
         check_outputs({"--output": self.output, "--json": self.json, "--page": page}, read)
@@ -46,12 +46,12 @@ class Results(Carrying, Encoding):
     def read_with_vectors(
         self, source: str, min_rows: int = 2, page: str | None = None
     ) -> tuple[Corpus, VectorsFile | None]:
-        """The corpus, of so many distinct sentences at least, and the file of `--encoded`.
+        """The corpus, with at least so many distinct sentences, and the file of `--encoded`.
 
         Raises:
-            SettingsError: a name does not say what its file is, or what is written would replace what is read.
+            SettingsError: an unknown suffix, or an output that would replace an input.
             OutputError: a result cannot be written.
-            DataError: `--encoded` holds no vectors, or more or fewer than there are rows.
+            DataError: `--encoded` holds no vectors, or not one per row.
         """
         from selfsent.data.vector_files import VectorsFile
         from selfsent.search.vectors import check_rows
@@ -64,14 +64,14 @@ class Results(Carrying, Encoding):
         return corpus, stored
 
     def vectors(self, model: Encoder, corpus: Corpus, stored: VectorsFile | None) -> NDArray[np.float32]:
-        """The vectors of the corpus' distinct texts, from the file of `--encoded` or by the model."""
+        """The vectors of the corpus' distinct texts, from `--encoded` or computed."""
         from selfsent.search import encode_corpus
 
         with counting("reading vectors" if stored else "encoding") as done:
             return encode_corpus(model, corpus, lambda count: done(count, len(corpus.input_rows)), stored)
 
     def write_rows(self, rows: Iterable[dict[str, Any]], columns: Mapping[str, type], count: int, unit: str) -> None:
-        """Write the table where it is wanted, and say how many it has of what."""
+        """Write the table to `--output`, if given, and print its size."""
         from selfsent.search.tables import write_table
 
         if self.output:
@@ -86,7 +86,7 @@ def as_line(plain: Any) -> str:
 
 @dataclass(kw_only=True)
 class Searching(Results):
-    """A command on a corpus, or on an index in its place."""
+    """A command on a corpus or an index."""
 
     words: tuple[str, ...] = ()
     language: str | None = setting(
@@ -97,13 +97,13 @@ class Searching(Results):
     corpus: str = ""
 
     def take_words(self, last: str = "") -> list[str]:
-        """The words behind MODEL and CORPUS, which become `model` and `corpus`; all with `--index`.
+        """Set `model` and `corpus` from the first words, unless there is `--index`; returns the rest.
 
         Args:
-            last: what those behind are called; there must be one at least, or none where this is empty.
+            last: name of the rest, of at least one word; empty if there must be none.
 
         Raises:
-            SettingsError: `--model` is given without `--index`.
+            SettingsError: `--model` without `--index`.
         """
         words = list(self.words)
         if self.index is None:
@@ -120,31 +120,31 @@ class Searching(Results):
 
     @property
     def searched(self) -> dict[str, Any]:
-        """What was searched, for files."""
+        """Model and corpus, or index, for output files."""
         return {"model": self.model, "corpus": self.corpus} if self.index is None else {"index": self.index}
 
-    def shown_columns(self, place: Corpus | Index) -> list[str]:
-        """The columns that a terminal shows before a text: those that were carried along."""
-        from selfsent.search.index_writer import PLACES
+    def shown_columns(self, source: Corpus | Index) -> list[str]:
+        """Carried columns, shown before a text."""
+        from selfsent.search.index_writer import POSITIONS
 
         if self.index is None:
             return list(self.carried())
-        return [name for name in getattr(place, "columns", ()) if name not in (*PLACES, "text")]
+        return [name for name in getattr(source, "columns", ()) if name not in (*POSITIONS, "text")]
 
-    def unit(self, place: Corpus | Index) -> str:
-        """What a text is called."""
+    def unit(self, source: Corpus | Index) -> str:
+        """Noun for a text."""
         from selfsent.search.index import Index
 
-        if isinstance(place, Index):
-            return "sentence" if "sentence" in place.columns else "text"
-        return place.report.unit
+        if isinstance(source, Index):
+            return "sentence" if "sentence" in source.columns else "text"
+        return source.report.unit
 
     def open_index(self) -> Index:
-        """The index of `--index`, beside which nothing else says what to read.
+        """The index of `--index`; rejects options for reading a corpus.
 
         Raises:
-            SettingsError: something does, or faiss is not installed.
-            DataError: there is no index.
+            SettingsError: such an option, or faiss is not installed.
+            DataError: no index.
         """
         from selfsent.search.index import Index
 
@@ -157,11 +157,11 @@ class Searching(Results):
         return Index(Path(str(self.index)))
 
     def encoder_of(self, index: Index) -> Encoder:
-        """The encoder that made the vectors of an index: by its name, or `--model`.
+        """The encoder of an index, by its stored name or `--model`.
 
         Raises:
-            BaseEncoderError: it is not where it was.
-            DataError: it is another one.
+            BaseEncoderError: the encoder is not found.
+            DataError: another encoder.
         """
         name, seen = self.model or index.model, list[str]()
         try:
@@ -174,12 +174,12 @@ class Searching(Results):
 
 
 def full_name(model: str) -> str:
-    """How a model is found again from another directory."""
+    """A name of a model that is valid in any directory."""
     return str(Path(model).resolve()) if Path(model).is_dir() else model
 
 
 def line_of(row: dict[str, Any], names: Sequence[str], side: str = "", repeated: bool = True) -> str:
-    """A row on a terminal: the columns that go with it, its text (or number, without texts), and its repeats."""
+    """A row on a terminal: carried columns, text (or row number), and number of repeats."""
     from selfsent.data.corpus.clean import clean
 
     cells = clean("" if (cell := row[f"{name}{side}"]) is None else str(cell) for name in names)[0]

@@ -49,7 +49,7 @@ class Search(Searching):
     model: str | None = setting(None, "where the model of --index is now (default: where it was)")
 
     def run(self) -> None:
-        """Search."""
+        """Search and show the hits."""
         from selfsent.data.corpus.clean import clean
         from selfsent.lexical.scores import check_weight
         from selfsent.search.tables import hit_columns, hit_rows
@@ -60,22 +60,22 @@ class Search(Searching):
         queries = clean(given)[0]
         if not all(queries):
             raise SettingsError("the query is empty")
-        # Of a query that is too long for a name, Path.is_file() would raise.
+        # Path.is_file() would raise for a query too long for a file name.
         if files := [query for query in given if Path(query).suffix and os.path.isfile(query)]:  # noqa: PTH113
             raise SettingsError(
                 f"{files[0]} is a file, not a query: give several files as a folder or a pattern in quotes"
             )
-        place, found, how = self._in_corpus(queries) if self.index is None else self._in_index(queries)
-        rows = [list(hit_rows(query, hits, place)) for query, hits in zip(queries, found, strict=True)]
+        source, found, how = self._in_corpus(queries) if self.index is None else self._in_index(queries)
+        rows = [list(hit_rows(query, hits, source)) for query, hits in zip(queries, found, strict=True)]
         found_of = [
             {"query": query, "hits": [{k: v for k, v in hit.items() if k != "query"} for hit in hits]}
             for query, hits in zip(queries, rows, strict=True)
         ]
-        unit = self.unit(place)
-        self.write_rows(chain.from_iterable(rows), hit_columns(place), sum(map(len, rows)), unit)
+        unit = self.unit(source)
+        self.write_rows(chain.from_iterable(rows), hit_columns(source), sum(map(len, rows)), unit)
         if write_outputs({self.json: lambda: as_line({**self.searched, **how, "queries": found_of})}) or self.output:
             return
-        names, weight = self.shown_columns(place), how["word_weight"]
+        names, weight = self.shown_columns(source), how["word_weight"]
         for query, hits in zip(queries, rows, strict=True):
             if len(queries) > 1:
                 show(f"# {query}")
@@ -87,7 +87,7 @@ class Search(Searching):
         from selfsent.search import search
         from selfsent.search.nearest import corpus_language
 
-        Analyzer(self.language)  # a name that is none is refused now
+        Analyzer(self.language)  # reject an unknown language now
         corpus, stored = self.read_with_vectors(self.corpus, min_rows=1)
         model = self.load(str(self.model), corpus)
         weight = model.lexical_weight if self.word_weight is None else self.word_weight
@@ -109,7 +109,7 @@ class Search(Searching):
         if self.language is not None:
             raise SettingsError("--index knows no stems yet: leave out --language, or search the texts themselves")
         weight = TFIDF_WEIGHT if self.word_weight is None else self.word_weight
-        if "words" in index.columns:  # kept before results had a column of this name
+        if "words" in index.columns:  # from before results had a column of this name
             raise DataError(
                 f"{index.path} has a column 'words', as results have: rename yours and index the texts again"
             )
@@ -150,7 +150,7 @@ class Pairs(Searching):
     )
 
     def run(self) -> None:
-        """Find them."""
+        """Find and show the pairs."""
         from selfsent.lexical import Analyzer
         from selfsent.lexical.scores import PAIR_WEIGHT, check_weight
         from selfsent.search.ivf import require_faiss
@@ -161,42 +161,42 @@ class Pairs(Searching):
         check_weight(weight)
         Analyzer(self.language)
         self.take_words()
-        place: Corpus | Index
+        source: Corpus | Index
         if self.index is not None:
-            place = self.open_index()
-            if "text" not in place.columns:
+            source = self.open_index()
+            if "text" not in source.columns:
                 if self.word_weight or self.language:
-                    raise SettingsError(f"{place.path} has no texts: leave out --word-weight and --language")
+                    raise SettingsError(f"{source.path} has no texts: leave out --word-weight and --language")
                 weight = 0.0
             count, least = candidates_for(self.top, self.threshold, weight)
             with counting("comparing") as compared:
-                size = len(place)
+                size = len(source)
                 pairs, recall = pairs_in_ivf(
-                    place.ivf, self.top, least, advance=lambda n: compared(n, size), candidates=count
+                    source.ivf, self.top, least, advance=lambda n: compared(n, size), candidates=count
                 )
         else:
             if self.approximate:
                 require_faiss()
-            place, pairs, recall = self._in_corpus(*candidates_for(self.top, self.threshold, weight))
+            source, pairs, recall = self._in_corpus(*candidates_for(self.top, self.threshold, weight))
         measured = self.approximate or self.index is not None
         if measured:
             share = "unknown: no such pair has a text of the sample" if recall is None else f"{recall:.1%}"
             notice(f"share of the most similar pairs that the index finds, measured on a sample: {share}")
         if weight:
-            pairs = by_words(pairs, place, self.top, self.threshold, weight, self.language)
-        rows = list(pair_rows(pairs, place, weight))
+            pairs = by_words(pairs, source, self.top, self.threshold, weight, self.language)
+        rows = list(pair_rows(pairs, source, weight))
         about: dict[str, Any] = {**self.searched, "word_weight": weight, "pairs": rows}
         about |= {"recall": recall} if measured else {}
-        self.write_rows(rows, pair_columns(place), len(pairs), "pair")
+        self.write_rows(rows, pair_columns(source), len(pairs), "pair")
         if not write_outputs({self.json: lambda: as_line(about)}) and not self.output:
-            names = self.shown_columns(place)
+            names = self.shown_columns(source)
             for row in rows:
                 show(f"{row['score']:.3f}  {line_of(row, names, '1')}\n       {line_of(row, names, '2')}")
         if not pairs:
             notice(f"no pair has a score of {self.threshold} or more")
 
     def _in_corpus(self, count: int, least: float) -> tuple[Corpus, list[Pair], float | None]:
-        """The pairs by cosine, and what share of them an approximate answer finds."""
+        """The pairs by cosine, and the recall of an approximate search."""
         from selfsent.search.pairs import approximate_pairs, most_similar_pairs
 
         corpus, stored = self.read_with_vectors(self.corpus)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _RECIPES = Path(__file__).parents[1] / "papers" / "tables"
 _OF_RECIPES = ("--output", "--variant", "--base", "--data", "--seed", "--seeds", "--resume", "--overwrite")
-"""Flags that go with a recipe; everything else stands in it."""
+"""Flags allowed with a recipe."""
 
 
 @dataclass(kw_only=True)
@@ -32,7 +32,7 @@ class Train(TrainingText, Resumable):
     It is scored before and after if the corpus has documents or pairs.
 
     selfsent methods NAME lists the options of a method. With a recipe give only --output, --variant, --base,
-    --data, --seed, --seeds, --resume and --overwrite; everything else stands in the recipe.
+    --data, --seed, --seeds, --resume and --overwrite; everything else is in the recipe.
     """
 
     also: ClassVar = (
@@ -65,7 +65,7 @@ class Train(TrainingText, Resumable):
         if any(Path(name).suffix in (".yaml", ".yml") or _ships(name) for name in self.corpus):
             self._run_recipe()
             return
-        if not any(word.startswith("-") for word in self.unknown):  # else a value of theirs may pass for a corpus
+        if not any(word.startswith("-") for word in self.unknown):  # otherwise its value may look like a corpus
             self.check_corpus(self.corpus)
         if views := self.changes.get("views"):
             parse_augmenters(",".join(views))
@@ -79,7 +79,7 @@ class Train(TrainingText, Resumable):
         if command.split_sentences is None and not plan.reads_documents:
             command.split_sentences = False
         with command.resumable():
-            corpus = command.read(command.corpus, tell=True)
+            corpus = command.read(command.corpus, summarise=True)
             given |= {"progress": console.CommandProgress(), "clock": Clock(command.started)}
             if command.seeds is not None:
                 seeds = api.train(corpus, command.method, command.base, command.output, seeds=command.seeds, **given)
@@ -94,7 +94,7 @@ class Train(TrainingText, Resumable):
         show(f"The model is in {result.directory / 'model'}")
 
     def _with_options_of_method(self) -> Train:
-        """The command with the options of its method, which had to be imported before they could be parsed."""
+        """The command, parsed again with the options of its method."""
         from selfsent.methods import get_method, whose_option
         from selfsent.training.defaults import DEFAULT_METHOD
 
@@ -129,10 +129,10 @@ class Train(TrainingText, Resumable):
             raise SettingsError(
                 f"{file} scores an encoder as it is: nothing is trained, so leave out --seed and --seeds"
             )
-        if recipe.published:  # what sets published numbers beside a run's; who names none needs nothing of it
+        if recipe.published:  # imported only when needed
             from selfsent.papers import reproduction
 
-            reproduction.records_of(recipe)  # which are checked so
+            reproduction.records_of(recipe)  # checks them
 
         def train(seed: int | None, output: str | Path, resume: bool, overwrite: bool = False) -> StagesRun:
             given: dict[str, Any] = {"resume": resume, "overwrite": overwrite, "data": self.changes.get("data")}
@@ -172,12 +172,12 @@ class Train(TrainingText, Resumable):
 
 
 def _ships(name: str) -> bool:
-    # Looked up by hand: the package of recipes takes seconds to import.
+    # Looked up here, as the package of recipes takes seconds to import.
     return name.isidentifier() and (_RECIPES / f"{name}.yaml").is_file() and not Path(name).exists()
 
 
 def _show_seeds(seeds: Seeds, published: list[Table] | None = None) -> None:
-    """Print what came of several seeds, and published numbers where anything was scored."""
+    """Print the results of several seeds, and published numbers if anything was scored."""
     if seeds.summary:
         for table in (seeds.table(), *(published or ())):
             show(table)

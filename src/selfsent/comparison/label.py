@@ -21,41 +21,41 @@ Pairs = NDArray[np.int64]
 KEYS = {**{str(score): score for score in range(6)}, "y": 5, "n": 0}
 """Keys of an answer, and their scores."""
 MOST = 2000
-"""Sentences that pairs are drawn from, at most."""
+"""Maximum number of sentences to draw pairs from."""
 NEAREST = (1, 2, 4, 8, 16, 32)
-"""Ranks of neighbours that pairs are made of, by each encoder; as many pairs are random."""
+"""Ranks of neighbours for pairs, by each encoder; as many pairs are random."""
 STRATA = 5
 
 
 def spread_sentences(corpus: Corpus, seed: int = 0) -> list[str]:
-    """Some sentences of a corpus, MOST at most, drawn at random from all of it."""
+    """A random sample of at most MOST sentences of a corpus."""
     rows = np.random.default_rng(seed).choice(len(corpus), min(MOST, len(corpus)), replace=False)
     return corpus.texts(np.sort(rows))
 
 
 def draw_pairs(sentences: Sequence[str], encoders: Sequence[Encoder], count: int, seed: int = 0) -> Pairs:
-    """Pairs to be judged, (count, 2) numbers of sentences, in an order whose beginning is spread like the whole.
+    """Pairs to judge, (count, 2) sentence numbers, ordered so that any prefix is spread like the whole.
 
-    All encoders rank many pairs, near ones and random ones. Those pairs are cut into STRATA bands of equal width by the
-    mean of their ranks, equally many are drawn from each band, and half of these are the ones whose ranks differ most.
+    All encoders rank a pool of near and random pairs. It is cut into STRATA bands of equal width by mean rank. Equal
+    numbers are drawn from each band, half of them with the largest differences between encoders.
 
     Args:
-        sentences: distinct ones; no more than MOST are used, drawn at random.
+        sentences: distinct; a random sample of at most MOST is used.
         encoders: those to choose among, or any.
-        count: how many; fewer come back where there are not so many.
-        seed: other pairs.
+        count: number of pairs; fewer if the pool is smaller.
+        seed: of the choice.
 
     Raises:
-        DataError: fewer than two sentences differ from each other.
+        DataError: fewer than two distinct sentences.
     """
     rng = np.random.default_rng(seed)
     chosen = np.sort(rng.permutation(len(sentences))[:MOST])
     texts = [sentences[row] for row in chosen]
     pool, cosines = _pool(texts, encoders, rng)
     ranks = cosines.argsort(1).argsort(1) / max(1, cosines.shape[1] - 1)
-    place, apart = ranks.mean(0), ranks.std(0) + 1e-9 * rng.random(len(pool))
-    bands = np.minimum((STRATA * place).astype(int), STRATA - 1)
-    drawn = [_drawn(np.flatnonzero(bands == band), apart, -(-count // STRATA), rng) for band in range(STRATA)]
+    mean_rank, deviation = ranks.mean(0), ranks.std(0) + 1e-9 * rng.random(len(pool))
+    bands = np.minimum((STRATA * mean_rank).astype(int), STRATA - 1)
+    drawn = [_drawn(np.flatnonzero(bands == band), deviation, -(-count // STRATA), rng) for band in range(STRATA)]
     longest = max(map(len, drawn))
     in_turn = [part[number] for number in range(longest) for part in drawn if number < len(part)]
     return np.asarray(chosen[pool[in_turn[:count]]], np.int64)
@@ -78,23 +78,23 @@ def _pool(texts: list[str], encoders: Sequence[Encoder], rng: np.random.Generato
     return pool, np.stack([similarity[pool[:, 0], pool[:, 1]] for similarity in similar]).astype(np.float64)
 
 
-def _drawn(members: Pairs, apart: NDArray[np.float64], count: int, rng: np.random.Generator) -> Pairs:
-    """Half of them the ones that models rank most differently, half at random; in turn."""
-    most = members[np.argsort(-apart[members], kind="stable")][: count // 2]
+def _drawn(members: Pairs, deviation: NDArray[np.float64], count: int, rng: np.random.Generator) -> Pairs:
+    """Alternately the pairs with the largest rank differences, and random ones."""
+    most = members[np.argsort(-deviation[members], kind="stable")][: count // 2]
     others = rng.permutation(np.setdiff1d(members, most))[: count - len(most)]
     order = np.argsort(np.r_[np.arange(len(most)) * 2 + 1, np.arange(len(others)) * 2], kind="stable")
     return np.asarray(np.r_[most, others][order], np.int64)
 
 
 class Judgements:
-    """The answers so far, and the pairs that are still to be judged.
+    """The answers so far, and the pairs left to judge.
 
     Args:
-        path: a tab-separated file with a heading: sentence1, sentence2, score. It is read if it is there.
-        pairs: those to be judged, in order; what the file holds already is not asked again.
+        path: a tab-separated file with a heading: sentence1, sentence2, score. Read if it exists.
+        pairs: to judge, in order; pairs in the file are skipped.
 
     Raises:
-        DataError: the file cannot be read, or is something else.
+        DataError: the file cannot be read, or has another format.
 
     Example:
         >>> from tempfile import TemporaryDirectory
@@ -110,22 +110,22 @@ class Judgements:
         known = {frozenset(pair) for pair in self.answers}
         self.todo = [pair for pair in map(_plain, pairs) if frozenset(pair) not in known]
         self.given: list[Pair] = []
-        """Those answered now, which can be undone."""
+        """Pairs answered in this session, which can be undone."""
 
     @property
     def next(self) -> Pair | None:
-        """The pair to be judged; None where all are."""
+        """The pair to judge; None if all are done."""
         return self.todo[0] if self.todo else None
 
     def answer(self, key: str) -> None:
-        """Keep the answer to the next pair: one of KEYS."""
+        """Record the answer to the next pair: one of KEYS."""
         pair = self.todo.pop(0)
         self.answers[pair] = float(KEYS[key])
         self.given.append(pair)
         self._write()
 
     def undo(self) -> bool:
-        """Take the last answer back, so that its pair comes again; whether there was one."""
+        """Take the last answer back, and its pair is next again; returns whether there was one."""
         if not self.given:
             return False
         pair = self.given.pop()
@@ -135,7 +135,7 @@ class Judgements:
         return True
 
     def skip(self) -> None:
-        """Leave the next pair out, until the command is started again."""
+        """Skip the next pair in this session."""
         self.todo.pop(0)
 
     def _write(self) -> None:
@@ -154,7 +154,7 @@ def _read(path: Path) -> dict[Pair, float]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path} cannot be gone on with: {error}; use another --output") from error
+        raise DataError(f"{path} cannot be continued: {error}; use another file") from error
     found: dict[Pair, float] = {}
     for number, line in enumerate(lines, 1):
         fields = line.split("\t")
@@ -163,5 +163,5 @@ def _read(path: Path) -> dict[Pair, float]:
         try:
             found[fields[0], fields[1]] = float(fields[2])
         except (IndexError, ValueError):
-            raise DataError(f"{path}, line {number}: not written by selfsent label; use another --output") from None
+            raise DataError(f"{path}, line {number}: not written by selfsent label; use another file") from None
     return found

@@ -1,4 +1,4 @@
-"""The end of a comparison: the chosen model in its place, all figures, and the page."""
+"""The end of a comparison: chosen model, figures and page."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ PAGE = "report.html"
 
 
 def finish(found: Selection, directory: RunDirectory, about: Mapping[str, str]) -> None:
-    """Put the chosen model in its place, and write figures and page.
+    """Copy the chosen model, and write figures and page.
 
     Raises:
-        TrainingError: there is no candidate.
+        TrainingError: no candidate.
     """
     if not found.candidates:
         name, reason = next(iter(found.failures.items()))
@@ -30,7 +30,7 @@ def finish(found: Selection, directory: RunDirectory, about: Mapping[str, str]) 
         chosen = found.chosen
         if chosen:
             take_over(chosen.run.directory, directory.path)
-        else:  # of an earlier choice
+        else:  # from an earlier choice
             shutil.rmtree(directory.model, ignore_errors=True)
             (directory.path / "scores.json").unlink(missing_ok=True)
         losses, details = {}, dict(about)
@@ -67,8 +67,8 @@ def comparison_page(
     Args:
         found: the comparison.
         about: details by name, shown below the scores.
-        neighbours: of a few sentences the nearest ones, before and after training.
-        losses: of each method.
+        neighbours: nearest sentences of a few sentences, before and after training.
+        losses: by method.
     """
     scores = {**found.scores, **found.baselines}
     rows: list[dict[str, Any]] = [

@@ -65,38 +65,36 @@ def compare(
     quiet: bool = False,
     **common: Any,
 ) -> Selection:
-    """Train with several methods, choose the best encoder without labels, and score it on documents kept apart.
+    """Train with several methods, choose the best encoder without labels, and score it on held-out documents.
 
     Args:
-        corpus: sentences with documents, as `selfsent.train` takes them.
-        methods: names of methods, or by a name of one's own the method with its `preset`, `pooling`, `head`, `dropout`,
+        corpus: sentences with documents, as for `selfsent.train`.
+        methods: names of methods, or, by any name, the method with its `preset`, `pooling`, `head`, `dropout`,
             `whiten`, settings and options: `{"simcse": {}, "slower": {"method": "simcse", "learning_rate": 1e-4}}`.
-            None for all that need no labels (of neighbours and its relatives the first alone), or, going on, for those
-            that are there.
-        base: the encoder that all start from, or several: each is scored as it is, and trained by each method that can
-            train it, for the same time. Of several, one may also be anything else `selfsent.evaluate` takes: it is
-            scored, and not trained.
-        output: the directory: an ordinary run in `methods/NAME/` for each, those with other seeds in its `seeds/SEED/`,
-            the chosen `model/`, and `comparison.json`.
-        dev: what to choose by: `context` (label-free, on documents kept apart for it), `judges` (the geometric mean of
-            several label-free scores), a task such as `stsb-dev`, or a file of judged pairs. None for `context` where
-            there are documents, and else `judges`.
-        sentences: train on no more rows than this, drawn at random, the same for all.
-        hold_out: documents kept apart to choose by, and as many again to score. None for a tenth each, 500 at least; of
-            fewer than 1,000 a fifth.
-        seeds: runs of each method, from its seed upwards; one without it. A method's score is the mean of its runs, and
-            intervals and p-values hold over documents and seeds; of the chosen method the best run is the model.
-        resume: go on in `output`, with the methods and seeds that are there and others; what is done is not trained
-            again.
-        overwrite: throw away what is in `output`.
-        data: a mirror of the evaluation data sets; without it SELFSENT_DATA.
-        progress: hears all runs; by default they are shown.
-        quiet: nothing is shown.
-        **common: of all methods: fields of `Settings`, `pooling` and `dropout`. `steps`, `epochs` or `budget` say how
-            long each takes, its scores included; two minutes without them.
+            None for all that need no labels (only the first of neighbours and its relatives), or, on resume, for those
+            in `output`.
+        base: the encoder to start from, or several: each is scored untrained, and trained by each suitable method, for
+            the same time. With several, one may also be anything else `selfsent.evaluate` takes: it is only scored.
+        output: the directory: a run in `methods/NAME/` for each, those with other seeds in its `seeds/SEED/`, the
+            chosen `model/`, and `comparison.json`.
+        dev: the score to choose by: `context` (label-free, on held-out documents), `judges` (the geometric mean of
+            several label-free scores), a task such as `stsb-dev`, or a file of judged pairs. None for `context` with
+            documents, otherwise `judges`.
+        sentences: maximum number of training rows, drawn at random, the same for all.
+        hold_out: documents held out to choose by, and as many again to score. None for a tenth each, at least 500; a
+            fifth of fewer than 1,000.
+        seeds: runs per method, from its seed upwards; by default one. A method's score is the mean of its runs, and
+            intervals and p-values cover documents and seeds; the model is the best run of the chosen method.
+        resume: continue in `output`, with its methods and seeds and further ones; finished runs are kept.
+        overwrite: discard the content of `output`.
+        data: a mirror of the evaluation data sets; by default SELFSENT_DATA.
+        progress: receives all runs; by default they are shown.
+        quiet: show nothing.
+        **common: for all methods: fields of `Settings`, `pooling` and `dropout`. `steps`, `epochs` or `budget` limit
+            each method, including its scores; by default two minutes.
 
     Raises:
-        SelfsentError: what is wrong with corpus, base, methods or directory, before anything runs; or all failed.
+        SelfsentError: a fault of corpus, base, methods or directory, before anything runs; or all runs failed.
     """
     with shown(progress, quiet) as progress:
         comparison = _Comparison(base, dev, data, progress)
@@ -132,9 +130,9 @@ class _Comparison:
         overwrite: bool,
         common: Mapping[str, Any],
     ) -> None:
-        """Which methods are trained, with which settings; those of an earlier run of the comparison stay in it."""
+        """Plan methods and settings, including those of an earlier run of the comparison."""
         if seeds is not None and seeds < 1:
-            raise SettingsError(f"--seeds is {seeds}; it must be at least 1")
+            raise SettingsError(f"seeds is {seeds}; it must be at least 1")
         self.directory = RunDirectory(output)
         self.directory.check(resume, overwrite, [resolve(each.name) for each in self.bases if each.trainable])
         self.before = self.directory.record.get("methods", {})
@@ -152,7 +150,7 @@ class _Comparison:
         sentences: int | None,
         hold_out: int | None,
     ) -> None:
-        """The corpus and its parts, the trials that can read it, and what to choose by."""
+        """Read the corpus, split it, and choose trials and development score."""
         notice = self.notice
         if not isinstance(corpus, Corpus):
             corpus = corpus() if callable(corpus) else api.read(corpus, None, notice)
@@ -176,12 +174,12 @@ class _Comparison:
             notice(f"{dev} is a test set: it cannot test a model that was chosen by it")
         if dev == "context" and (aimed := dict.fromkeys(t.method for t in self.trials if t.plan.reads_documents)):
             notice(
-                f"{', '.join(aimed)}: trained to find what stands beside a sentence, which is what context asks;"
-                " see whether --dev stsb-dev, or a task of your own, says the same"
+                f"{', '.join(aimed)}: trained to find the neighbours of a sentence, which is what context scores;"
+                " see whether dev=stsb-dev, or a task of your own, says the same"
             )
 
     def run(self) -> Selection:
-        """Train, choose, and score on documents apart."""
+        """Train, choose, and score on test documents."""
         runs = over_seeds(self.trials, self.methods, self.directory.path, self.seeds)
         task = dev_task(str(self.dev), self.corpus, self.hold_out, self.data)
         text, count = self.corpus, len(self.hold_out.train)
@@ -192,7 +190,7 @@ class _Comparison:
         self._check_known(runs)
         try:
             words = {shown: task(LexicalEncoder(kind)) for kind, shown in LEXICAL.items()}
-        except DataError:  # it needs vectors
+        except DataError:  # the task needs vectors
             words = {}
         untrained, seconds = self._untrained(task)
         found = Selection(self.directory.path, str(self.dev), untrained, (), seeds=self.seeds, baselines=words)
@@ -212,8 +210,8 @@ class _Comparison:
             found = replace(found, tests=self._tests(found, ContextTask(self.corpus, test)))
         if chosen:
             config = chosen.run.record["asked"]
-            places = (chosen.run.directory / "model", config["base"])
-            encoders = (scored(load_encoder(resolve(place)), chosen.name) for place in places)
+            models = (chosen.run.directory / "model", config["base"])
+            encoders = (scored(load_encoder(resolve(model)), chosen.name) for model in models)
             judges = opinions(self.corpus, self.hold_out, config["method"], *encoders)
             was_strong = found.dev in LABEL_FREE and is_strong(resolve(config["base"]))
             found = replace(found, judges=judges, was_strong=was_strong)
@@ -223,8 +221,8 @@ class _Comparison:
         return found
 
     def _check_known(self, runs: Sequence[Trial]) -> None:
-        """Refuse other settings of a method that is there, unless its run was stopped."""
-        given = json.loads(json.dumps(self.given))  # as the old ones were written
+        """Reject changed settings of an existing method, unless its run was stopped."""
+        given = json.loads(json.dumps(self.given))  # in the format of the record
         for trial in runs:
             method, record = trial.method, trial.path / "run.json"
             both = method in given and method in self.before
@@ -235,7 +233,7 @@ class _Comparison:
                 )
 
     def _untrained(self, task: Callable[[Scored], Score]) -> tuple[dict[str, Score], dict[Base, float]]:
-        """The score of each untrained base, by name, and the seconds it took."""
+        """The score of each untrained base, by name, and its time in seconds."""
         found, seconds = {}, {}
         for base in self.bases:
             encoder = as_encoder(base.name)
@@ -252,7 +250,7 @@ class _Comparison:
         task: Callable[[Scored], Score],
         seconds: Mapping[Base, float],
     ) -> Selection:
-        """Train and score in turn; a failed run is named, and the next one begins."""
+        """Train and score in turn; failed runs are reported and skipped."""
         hopeless = set[str]()
         for number, trial in enumerate(runs, 1):
             if trial.name in hopeless:
@@ -272,12 +270,12 @@ class _Comparison:
                     data=self.data,
                     progress=progress,
                     clock=Clock(time.perf_counter(), after=seconds[trial.base]),
-                    map_points=0,  # the page shows none
+                    map_points=0,  # unused on the page
                     **(trial.arguments or {}),
                 )
             except (TrainingError, SettingsError, BaseEncoderError) as error:
                 who, reason = trial.label, getattr(error, "reason", str(error))
-                if not isinstance(error, TrainingError):  # nor would another seed do
+                if not isinstance(error, TrainingError):  # other seeds would fail, too
                     who = trial.name
                     hopeless.add(who)
                 found = replace(found, failures={**found.failures, who: reason})
@@ -290,7 +288,7 @@ class _Comparison:
         return found
 
     def _tests(self, found: Selection, task: ContextTask) -> dict[str, Score]:
-        """Scores on documents apart: the chosen encoder, its base, the best base, TF-IDF and BM25."""
+        """Scores on test documents: the chosen encoder, its base, the best base, TF-IDF and BM25."""
         encoders: dict[str, Scored] = {}
         chosen = found.chosen
         if chosen:

@@ -38,7 +38,7 @@ class Candidate:
         runs: its runs, one for each seed.
         scores: of the runs.
         base: score of the untrained base.
-        start: name of that.
+        start: name of the base.
     """
 
     name: str
@@ -69,7 +69,7 @@ class Candidate:
 
     @property
     def hurried(self) -> int | None:
-        """Steps of its shortest run, if a budget left too few to judge it by; else None."""
+        """Steps of its shortest run, if a budget allowed too few for a fair score; else None."""
         by_clock = [run for run in self.runs if run.record.get("asked", {}).get("settings", {}).get("budget")]
         steps = [int(run.record["steps"]) for run in by_clock if run.record.get("steps")]
         return min(steps) if steps and min(steps) < FEW else None
@@ -87,15 +87,15 @@ class Selection:
     Args:
         directory: of the comparison: runs in `methods/NAME/`, those with other seeds in its `seeds/SEED/`, the chosen
             model in `model/`.
-        dev: the metric or task to choose by.
-        bases: its score for each untrained base, by name.
+        dev: metric or task of the choice.
+        bases: development scores of the untrained bases, by name.
         candidates: best first.
         failures: reasons of failed methods, by name, or of single seeds of them: `mlm, seed 4`.
         seeds: runs of each method.
         baselines: scores of TF-IDF and BM25; empty if the task needs vectors.
-        tests: scores on documents that nothing was trained on or chosen by: of the best encoder, of bases, and of
-            TF-IDF and BM25; empty without documents.
-        judges: other label-free metrics of the best encoder beside its base.
+        tests: scores on test documents: of the best encoder, of bases, and of TF-IDF and BM25; empty without
+            documents.
+        judges: other label-free metrics of the best encoder, compared with its base.
         was_strong: whether it was chosen without labels from a base that is a sentence encoder already.
     """
 
@@ -160,7 +160,7 @@ class Selection:
 
     @property
     def hurried(self) -> list[str]:
-        """Candidates with too few steps in their budget, a line each."""
+        """Warnings about candidates with too few steps, a line each."""
         found = [(each.name, each.hurried) for each in self.candidates if each.hurried]
         return [f"{name} took no more than {n} step{'s' * (n > 1)}: too few to judge it by" for name, n in found]
 
@@ -205,7 +205,7 @@ class Selection:
         return table_of(headings, rows, title=title, caption=below, styles=styles)
 
     def test_table(self) -> Table | None:
-        """Scores on documents apart, and the paired difference of the best encoder to each; None without any."""
+        """Scores on test documents, and the paired difference of the best encoder to each; None without any."""
         if not self.tests:
             return None
         best, rows = self.tests[self.best], []

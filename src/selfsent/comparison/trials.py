@@ -27,9 +27,9 @@ from selfsent.training.plan import Plan, make_plan
 from selfsent.training.run_config import Notice
 
 BUDGET = 120.0
-"""Seconds that each method trains by default."""
+"""Default budget per method in seconds."""
 CANDIDATES = tuple(name for name, method in METHODS.items() if method.compared and not method.supervised)
-"""Methods that are tried by default."""
+"""Methods compared by default."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Base:
     Args:
         name: as given.
         label: a short, unique name; empty for a single base.
-        trainable: whether methods can start from it; otherwise it is only scored.
+        trainable: whether methods can train it; otherwise it is only scored.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Base:
         return UNTRAINED if not self.label else f"{UNTRAINED} {self.label}" if self.trainable else self.label
 
     def trained(self, method: str) -> str:
-        """Name of a method's encoder that starts from it."""
+        """Name of the encoder that a method trains from it."""
         return f"{method} from {self.label}" if self.label else method
 
     @property
@@ -67,7 +67,7 @@ class Trial:
 
     Args:
         method: name of the method in the comparison.
-        base: what it starts from.
+        base: to train.
         plan: its resolved settings.
         label: its name, with the seed if there are several.
         path: of the run.
@@ -88,20 +88,20 @@ class Trial:
 
 
 def known_bases(given: str | Path | Sequence[str | Path], notice: Notice) -> list[Base]:
-    """Find the bases.
+    """Resolve the bases.
 
     Raises:
-        BaseEncoderError: one cannot be found, or the only one cannot be trained.
-        SettingsError: a duplicate, an encoder that counts words, or none can be trained.
+        BaseEncoderError: a base is missing, or the only one cannot be trained.
+        SettingsError: a duplicate, a lexical model, or no trainable base.
     """
     names = [str(name_of(each)) for each in ([given] if isinstance(given, str | PathLike) else given)]
     if not names or "" in names:
-        raise SettingsError("--bases has a comma with nothing beside it" if names else "there is no base to compare")
+        raise SettingsError("`base` holds an empty name" if names else "there is no base to compare")
     for name in names:
         if names.count(name) > 1:
-            raise SettingsError(f"--bases names {name} twice")
+            raise SettingsError(f"`base` names {name} twice")
         if name in COUNTING or without_words(name):
-            raise SettingsError(f"leave {name} out of --bases: what counts words cannot be a base")
+            raise SettingsError(f"leave {name} out of `base`: what counts words cannot be a base")
     if len(names) == 1:
         resolve(names[0])
         return [Base(names[0])]
@@ -128,7 +128,7 @@ def _trainable(name: str, notice: Notice) -> bool:
 
 
 def _labels(names: Sequence[str]) -> list[str]:
-    """The last telling part of each name; the whole name if two would be equal."""
+    """The last distinctive part of each name; the whole name for duplicates."""
     short = []
     for name in names:
         parts = [part for part in name.replace("\\", "/").split("/") if part] or [name]
@@ -139,14 +139,14 @@ def _labels(names: Sequence[str]) -> list[str]:
 
 
 def is_strong(directory: Path) -> bool:
-    """Whether a base is a sentence encoder of others already, so that a choice without labels gains little."""
+    """Whether a base is already a sentence encoder, trained elsewhere, so that a label-free choice gains little."""
     return is_trained_transformer(directory) and not (directory.resolve().parent / "run.json").is_file()
 
 
 def default_methods(bases: Sequence[Base], notice: Notice) -> dict[str, dict[str, Any]]:
-    """The methods that are compared by default, with their settings, by name.
+    """The methods compared by default, with their settings, by name.
 
-    Those that need no labels and can train one of the bases, and the default of `selfsent.train` for single sentences.
+    Those that need no labels and suit one of the bases, and the default of `selfsent.train` for single sentences.
     """
     found: dict[str, dict[str, Any]] = {name: {"method": name} for name in CANDIDATES}
     trainable = [base for base in bases if base.trainable]
@@ -194,13 +194,13 @@ def arguments(
 def planned(
     methods: Mapping[str, Mapping[str, Any]], bases: Sequence[Base], default: bool, notice: Notice
 ) -> list[Trial]:
-    """A trial of each method from each base that it can train.
+    """A trial of each method on each base that it can train.
 
     Args:
         methods: arguments of `selfsent.train`, by name of the method.
-        bases: where they start from.
-        default: whether the methods are the default ones, whose misfits were already named.
-        notice: receives who is left out.
+        bases: to train.
+        default: whether the methods are the default ones, with unsuitable ones already reported.
+        notice: receives the excluded ones.
 
     Raises:
         SelfsentError: a method can train none of the bases, or its settings are wrong.
@@ -240,18 +240,18 @@ def _plan(name: str, base: str, given: Mapping[str, Any]) -> Plan:
 def over_seeds(
     trials: Sequence[Trial], methods: Mapping[str, Mapping[str, Any]], directory: Path, seeds: int
 ) -> list[Trial]:
-    """All runs, seed by seed, so that a comparison that is stopped lacks seeds and no method.
+    """All runs, seed by seed, so that an interrupted comparison has all methods with fewer seeds.
 
-    Closed-form methods are the same with every seed, and run once.
+    Closed-form methods do not depend on the seed, and run once.
 
     Raises:
-        SettingsError: two would lie in one directory.
+        SettingsError: two runs in one directory.
     """
     folders: dict[str, str] = {}
     for trial in trials:
         folder = re.sub(r"[^\w.]+", "-", trial.name).strip("-.") or "-"
         if folder in folders.values():
-            raise SettingsError(f"two methods would lie in methods/{folder}: give them names that differ in letters")
+            raise SettingsError(f"two methods would be in methods/{folder}: give them names that differ in letters")
         folders[trial.name] = folder
     found = []
     for number, trial in product(range(seeds), trials):

@@ -18,12 +18,12 @@ from selfsent.evaluation.stats.resampling import Difference, paired_best
 
 UNTRAINED = "untrained"
 """Name of the untrained base."""
-LABEL = "label a hundred pairs with selfsent label, and choose by them with --dev"
-"""Advice where no label-free score can be relied on."""
+LABEL = "label a hundred pairs with selfsent label, and choose by them with dev=FILE"
+"""Advice if no label-free score is reliable."""
 _MORE = "more text or more time"
-_STRONGER = "A stronger base, named with --bases, may change that."
+_STRONGER = "A stronger base may change that (base= takes several)."
 _MOST = 3000
-"""Sentences for the other metrics, at most."""
+"""Maximum number of sentences for the other metrics."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Opinion:
 
     Args:
         score: of the encoder.
-        gain: that minus its untrained base's, paired.
+        gain: its paired difference to the untrained base.
         aimed: whether the method was trained for this metric.
     """
 
@@ -53,7 +53,7 @@ def opinions(corpus: Corpus, hold_out: HoldOut, method: str, chosen: Encoder, ba
         hold_out: its parts; the development part is used.
         method: of the encoder.
         chosen: the encoder.
-        base: what it started from.
+        base: its untrained base.
     """
     if hold_out.dev is None:
         return {}
@@ -108,7 +108,7 @@ def conclusion(
         bases: development scores of the untrained bases.
         trained: those of the trained encoders.
         words: those of TF-IDF and BM25; empty if the task needs vectors.
-        tests: scores on documents apart; they decide if there are any.
+        tests: scores on test documents; they decide if available.
         was_strong: whether it was chosen without labels from a base that is a sentence encoder already.
     """
     dev = {**bases, **trained}
@@ -153,6 +153,6 @@ def _named(name: str) -> str:
 
 
 def _picked(found: Sequence[Score], other: Score) -> Difference:
-    """The best of several scores minus another, on the items that it was picked by."""
+    """The best of several scores minus another, corrected for picking it on the same items."""
     samples = np.stack([score.samples for score in found])
     return paired_best(np.array([score.score for score in found]), other.score, samples, other.samples)

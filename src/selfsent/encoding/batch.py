@@ -22,24 +22,24 @@ if TYPE_CHECKING:
     from selfsent.models.encoding import Side
 
 _ONE = threading.Lock()
-"""A tokenizer serves one thread at a time, and encoding uses all cores by itself."""
+"""One thread at a time: tokenizers are not thread-safe, and encoding uses all cores."""
 
 
 class BatchEncoder:
     """A callable that adds vectors to batches: for Ray's `map_batches`, Spark's `mapInPandas`, Dask and Daft.
 
-    It can be pickled, and is small: each process loads the model when its first batch comes, and once. Texts are
-    cleaned as `selfsent encode` cleans them; one that is empty or missing has a vector of zeros.
+    Small and picklable: each process loads the model once, with its first batch. Texts are cleaned as by `selfsent
+    encode`; empty and missing ones have zero vectors.
 
     Args:
-        model: a directory, a hub id, or `bundled`; each machine must have it.
-        text_column: the column with the texts.
-        vector_column: the column to add.
+        model: a directory, a hub id, or `bundled`, available on each machine.
+        text_column: column of texts.
+        vector_column: name of the new column.
         fast: compute in bfloat16 where that is faster (cosine to float32: 0.9999).
         int8: faster still on a CPU with AVX-512 VNNI (cosine to float32: 0.999).
-        clean: what is taken out of texts first: some of `html`, `mail`, `urls` and `separators`.
-        threads: of torch in each process; by default what torch or the engine decides.
-        prompt: `query` or `document` for a model that wants a prompt in front of those.
+        clean: cleaners to apply: some of `html`, `mail`, `urls` and `separators`.
+        threads: of torch in each process; by default chosen by torch or the engine.
+        prompt: `query` or `document`, for models with such prompts.
 
     Example:
         >>> import numpy as np
@@ -65,14 +65,14 @@ class BatchEncoder:
         if prompt not in (None, "query", "document"):
             raise SettingsError(f"there is no prompt {prompt!r}; it is query or document")
         if text_column == vector_column:
-            raise SettingsError(f"the vectors cannot take the place of the texts: {text_column!r} names both columns")
+            raise SettingsError(f"the vectors cannot replace the texts:  {text_column!r} names both columns")
         self.model, self.text_column, self.vector_column = str(name_of(model)), text_column, vector_column
         self.fast, self.int8, self.threads, self.prompt = fast, int8, threads, prompt
         self.clean = Cleaners(clean if clean is None or isinstance(clean, str) else list(clean)).names
 
     @property
     def size(self) -> int:
-        """Numbers of a vector."""
+        """Dimension of the vectors."""
         with _ONE:
             return self._encoder().embedding_size
 
@@ -83,12 +83,12 @@ class BatchEncoder:
             batch: a pandas DataFrame, a pyarrow Table or RecordBatch, or a dictionary of numpy arrays, of n rows.
 
         Returns:
-            Of the same kind. The vectors are arrays in a DataFrame, a fixed-size list in pyarrow, (n, d) in a
+            A batch of the same kind. Vectors are arrays in a DataFrame, a fixed-size list in pyarrow, (n, d) in a
             dictionary.
 
         Raises:
-            CorpusError: a text is no string, or there is no such column.
-            SettingsError: there is a column of the vectors' name already, or the batch is of another kind.
+            CorpusError: a text is no string, or the column is missing.
+            SettingsError: the vectors' column exists already, or another kind of batch.
         """
         arrow, frame = hasattr(batch, "schema") and hasattr(batch, "num_rows"), hasattr(batch, "assign")
         if not arrow and not frame and not isinstance(batch, Mapping):
@@ -110,7 +110,7 @@ class BatchEncoder:
         return batch.append_column(self.vector_column, as_column(vectors))
 
     def vectors(self, texts: Iterable[Any]) -> NDArray[np.float32]:
-        """The vectors of texts, (n, d); zeros for what is empty, None or NaN.
+        """The vectors of texts, (n, d); zeros for empty texts, None and NaN.
 
         Raises:
             CorpusError: a text is neither a string nor missing.
@@ -122,15 +122,15 @@ class BatchEncoder:
         return self.vectors_of_clean(clean(taken_out)[0])
 
     def vectors_of_clean(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """The vectors of texts that are clean already, (n, d); what is repeated is computed once."""
+        """The vectors of cleaned texts, (n, d); repeated texts are computed once."""
         from selfsent.models.encoding import encode
 
-        place = {text: number for number, text in enumerate(dict.fromkeys(filter(None, texts)))}
+        numbers = {text: number for number, text in enumerate(dict.fromkeys(filter(None, texts)))}
         with _ONE:
             encoder = self._encoder()
-            found = encode(encoder, list(place), side=self.prompt)
+            found = encode(encoder, list(numbers), side=self.prompt)
         zeros = np.zeros((1, encoder.embedding_size), dtype=np.float32)
-        rows = np.array([place.get(text, len(place)) for text in texts], np.int64)
+        rows = np.array([numbers.get(text, len(numbers)) for text in texts], np.int64)
         vectors: NDArray[np.float32] = np.concatenate([found, zeros])[rows]
         return vectors
 
@@ -140,7 +140,7 @@ class BatchEncoder:
 
 @lru_cache(maxsize=2)
 def _loaded(model: str, state: object, fast: bool, int8: bool, threads: int | None) -> Encoder:
-    """The model of this process, as its files are now."""
+    """The model of this process; reloaded if its files change."""
     import torch
 
     from selfsent.models.loading import load_encoder

@@ -1,4 +1,4 @@
-"""An output folder, local or remote, whose files appear whole or not at all."""
+"""An output folder, local or remote, with atomic writes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from selfsent.errors import CorpusError, OutputError
 from selfsent.files import atomic_file, output_errors, sweep_half_written
 
 _ATOMIC = ("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "hf", "oss", "oci", "memory")
-"""Protocols of stores where a file appears only when all of it is there."""
+"""Protocols of stores with atomic uploads."""
 
 
 @dataclass(frozen=True)
@@ -24,14 +24,14 @@ class Folder:
     """A folder for results.
 
     Args:
-        address: an absolute path, or an address that fsspec opens.
+        address: an absolute path, or an fsspec address.
     """
 
     address: str
 
     @classmethod
     def of(cls, name: str) -> Folder:
-        """The folder that a user names, as any process finds it."""
+        """The folder of a name, independent of the current directory."""
         if is_address(name) and local_path(name) is None:
             return cls(name.rstrip("/"))
         return cls(str(path_of(name).expanduser().absolute()))
@@ -45,7 +45,7 @@ class Folder:
         return None if is_address(self.address) else Path(self.address)
 
     def names(self) -> set[str]:
-        """Names of the files in it that are not hidden; none if there is no such folder.
+        """Names of visible files; empty for a missing folder.
 
         Raises:
             OutputError: it cannot be read, or is a file.
@@ -63,7 +63,7 @@ class Folder:
 
     @contextmanager
     def atomic_file(self, name: str) -> Iterator[Path]:
-        """A local file to write to, which becomes the file of this name when the block ends without an error.
+        """A temporary local file, moved to this name on success.
 
         Raises:
             OutputError: it cannot be written.
@@ -85,7 +85,7 @@ class Folder:
                     filesystem.mv(target, f"{folder}/{name}")
 
     def read_json(self, name: str) -> dict[str, Any] | None:
-        """The object in a JSON file; None if there is no such file.
+        """The object in a JSON file; None if missing.
 
         Raises:
             OutputError: it cannot be read, or is no JSON object.
@@ -107,7 +107,7 @@ class Folder:
         return found
 
     def sweep(self) -> None:
-        """Remove what killed processes left behind, when no process is writing."""
+        """Remove leftovers of killed processes, unless a process is writing."""
         if self.path is not None:
             sweep_half_written(self.path)
 
@@ -121,5 +121,5 @@ class Folder:
             yield
         except CorpusError as error:
             raise OutputError(str(error)) from None
-        except Exception as error:  # drivers have errors of their own
+        except Exception as error:  # each driver has its own errors
             raise OutputError(f"{self}: {why(error, protocol_of(self.address))}") from error

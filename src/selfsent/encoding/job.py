@@ -29,11 +29,11 @@ from selfsent.errors import BaseEncoderError, OutputError, SelfsentError, Settin
 from selfsent.models.fingerprint import files_fingerprint
 
 MANIFEST = "_manifest.json"
-"""Beside the shards; readers of a folder of parquet files ignore names that begin with `_`."""
+"""Stored with the shards; parquet readers ignore names beginning with `_`."""
 ROWS = 1 << 16
-"""Rows of a shard at most: some hundred megabytes of vectors, some minutes of a small encoder."""
+"""Maximum rows per shard: some hundred megabytes of vectors, some minutes of a small encoder."""
 _OPENED, _LOOKED_INTO = 16, 8
-"""Files opened at the same time, as they may lie far away; files other than parquet of which the start is read."""
+"""Files opened concurrently, as they may be remote; non-parquet files inspected for column types."""
 _ARROW = {"bool": "bool", "int": "int64", "float": "float64", "str": "string"}
 
 
@@ -42,10 +42,10 @@ class Shard:
     """Consecutive rows of one input file.
 
     Args:
-        file: its number, from 0.
+        file: number of the file, from 0.
         number: of the shard in the file, from 0.
         start: the first row, from 0.
-        rows: how many; None for all of a file whose rows are counted when it is read.
+        rows: their number; None for a whole file with rows not counted in advance.
     """
 
     file: int
@@ -55,13 +55,13 @@ class Shard:
 
     @property
     def name(self) -> str:
-        """The file of its vectors."""
+        """Name of the file of its vectors."""
         return f"part-{self.file:05d}-{self.number:05d}.parquet"
 
 
 @dataclass(frozen=True)
 class Done:
-    """Result of a shard: its name, the number of vectors, those of empty texts, and what went wrong."""
+    """Result of a shard: name, number of vectors, number of empty texts, and the error if any."""
 
     name: str
     rows: int = 0
@@ -71,15 +71,15 @@ class Done:
 
 @dataclass(frozen=True)
 class Job:
-    """All that a worker needs; it can be pickled.
+    """Picklable description of the work.
 
     Args:
         encoder: makes the vectors.
         files: the input.
-        columns: of the input: a text, and carried ones.
-        kinds: of the carried columns: bool, int, float or str, by name.
+        columns: text column and carried columns of the input.
+        kinds: types of the carried columns by name: bool, int, float or str.
         split: split each text into sentences.
-        output: where the shards go.
+        output: folder of the shards.
         fingerprint: of the model's files.
     """
 
@@ -92,7 +92,7 @@ class Job:
     fingerprint: str
 
     def manifest(self) -> dict[str, Any]:
-        """Everything that the shards depend on, as JSON; options by their flags."""
+        """Everything the shards depend on, as JSON; options by flag."""
         states = [state_of(file) or [str(file), size_of(file)] for file in self.files]
         options: dict[str, Any] = {
             "--text-column": self.encoder.text_column,
@@ -113,22 +113,22 @@ class Job:
 def make_job(
     encoder: BatchEncoder, inputs: Sequence[str], output: str, *, carry: Sequence[str] = (), split: bool = False
 ) -> tuple[Job, list[Shard]]:
-    """The job and all its shards; goes on with a folder that was begun with the same model, files and options.
+    """The job and all its shards; resumes a folder begun with the same model, files and options.
 
     Args:
         encoder: makes the vectors.
         inputs: files, folders and patterns, local or remote.
         output: a folder.
-        carry: columns to copy to each row of the output.
+        carry: columns to copy to the output.
         split: split each text into sentences.
 
     Raises:
-        CorpusError: there is no such input, or it has no such columns.
+        CorpusError: missing input or columns.
         OutputError: the folder holds something else, or cannot be written.
-        BaseEncoderError: there is no such model.
+        BaseEncoderError: no such model.
     """
     if "-" in inputs:
-        raise SettingsError("--engine ray reads files, not standard input")
+        raise SettingsError("Ray reads files, not standard input")
     folder, fingerprint = Folder.of(output), files_fingerprint(encoder.model)
     files = [file for name in inputs for file in find_files(name)]
     columns = Columns((encoder.text_column,), carried=tuple(dict.fromkeys(carry)))
@@ -149,16 +149,16 @@ def make_job(
 
 
 def missing(job: Job, shards: Sequence[Shard]) -> list[Shard]:
-    """The shards that are not in the folder yet."""
+    """The shards not yet in the folder."""
     there = job.output.names()
     return [shard for shard in shards if shard.name not in there]
 
 
 def _check_same(begun: Mapping[str, Any], job: Job) -> None:
-    """Reject a folder that was begun with another model, options or files.
+    """Check the manifest of a begun folder.
 
     Raises:
-        OutputError: it was.
+        OutputError: another model, other options or other files.
     """
     now = job.manifest()
     try:
@@ -180,7 +180,7 @@ def _check_same(begun: Mapping[str, Any], job: Job) -> None:
 
 
 def _find_shards(files: Sequence[Path | RemoteFile], columns: Columns) -> tuple[list[Shard], dict[str, str]]:
-    """The shards of files, and the kinds of carried columns."""
+    """The shards of files, and the types of carried columns."""
 
     def look(number: int) -> tuple[list[Shard], dict[str, str]]:
         file = files[number]
@@ -202,13 +202,13 @@ _fingerprint = cache(files_fingerprint)
 
 
 def encode_shard(job: Job, shard: Shard) -> Done:
-    """Write the vectors of a shard, whole or not at all; encoding it again writes the same.
+    """Write the vectors of a shard, atomically and deterministically.
 
-    Columns: `file` and `row`, the number of the row in it, from 0; `sentence`, where texts are split, the place in its
-    row; those that are carried; `text` as it was encoded; and `embedding`, float32.
+    Columns: `file`; `row`, its number in the file, from 0; `sentence`, its number in the row, if texts are split;
+    carried columns; `text` as encoded; and `embedding`, float32.
 
     Returns:
-        The result. A fault of the input or the model is returned, not raised: it is the same on each machine.
+        The result. Errors of input or model are returned, not raised: they recur on each machine.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -250,7 +250,7 @@ def _batches(job: Job, shard: Shard) -> Iterator[Batch]:
 
 
 def _table(job: Job, shard: Shard, batch: Batch, start: int, schema: Any) -> tuple[Any, int]:
-    """The rows of a batch with their vectors, and the number of empty texts."""
+    """The rows of a batch with vectors, and the number of empty texts."""
     import pyarrow as pa
 
     texts, rows = Cleaners(job.encoder.clean)([text[:LONGEST_TEXT] for text in batch.texts[0]]), np.arange(len(batch))

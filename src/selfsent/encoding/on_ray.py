@@ -14,9 +14,9 @@ from selfsent.encoding.job import Done, Job, Shard, encode_shard
 from selfsent.errors import SelfsentError, SettingsError
 
 OBJECTS = 200 << 20
-"""Bytes of Ray's shared memory where it is started for this alone: rows and vectors never go through it."""
+"""Bytes of shared memory for a local Ray: rows and vectors never pass through it."""
 _BLOCKS = 4096
-"""Tasks at most: of more shards, each encodes several."""
+"""Maximum number of tasks; beyond it, a task has several shards."""
 
 
 def encode_on_ray(
@@ -26,18 +26,17 @@ def encode_on_ray(
     cores: int = 1,
     advance: Callable[[Done], None] = lambda done: None,
 ) -> None:
-    """Encode shards on the cluster of `$RAY_ADDRESS`, else on one of this machine alone that ends with the call.
+    """Encode shards on the cluster of `$RAY_ADDRESS`, or on a temporary one on this machine.
 
-    A shard is a task, not a call of an actor: if a process or a machine is lost, any other one takes it over at once,
-    while an actor's calls would wait until there is room to start it again. Each process keeps the model for the next
-    shards.
+    Shards are tasks, not actor calls: if a process or machine is lost, another one takes over at once, while an actor's
+    calls would wait for its restart. Each process keeps the model for later shards.
 
     Args:
-        job: what to encode.
-        shards: of it.
-        workers: processes at a time; by default one for each GPU, or as many as the cores allow.
-        cores: of each.
-        advance: called with each shard that is done.
+        job: the work.
+        shards: those to encode.
+        workers: concurrent processes; by default one per GPU, or as many as the cores allow.
+        cores: per worker.
+        advance: called with each finished shard.
 
     Raises:
         SettingsError: Ray is not installed, or the cluster has too little room.
@@ -48,7 +47,7 @@ def encode_on_ray(
         graphic = int(room.get("GPU", 0))
         most = graphic or int(room.get("CPU", 0)) // cores
         if (workers or 1) > most:
-            raise SettingsError(f"--workers {workers or 1} of {cores} cores are more than this cluster has room for")
+            raise SettingsError(f"workers is {workers or 1}, of {cores} cores each; this cluster has room for {most}")
         encoder = copy.copy(job.encoder)
         encoder.threads = None if graphic else cores
         rows = [dataclasses.asdict(shard) for shard in shards]
@@ -60,7 +59,7 @@ def encode_on_ray(
             concurrency=min(workers or most, most, len(rows)),
             num_cpus=cores,
             num_gpus=1 if graphic else None,
-            max_calls=0,  # for tasks with a GPU Ray would otherwise end the process, and the model with it
+            max_calls=0,  # keep processes of GPU tasks, and their model, alive
         )
         try:
             for row in done.iter_rows():
@@ -75,7 +74,7 @@ def encode_on_ray(
                 raise SelfsentError(
                     f"a machine of the cluster lacks a package ({what}): install the same on all"
                 ) from error
-            if isinstance(error, ray.exceptions.RayTaskError):  # a bug of ours
+            if isinstance(error, ray.exceptions.RayTaskError):  # a bug in selfsent
                 raise
             raise SelfsentError(
                 f"a worker was lost again and again ({lines[0][:200]}): has a machine too little memory? The same"
@@ -85,7 +84,7 @@ def encode_on_ray(
 
 @dataclasses.dataclass(frozen=True)
 class _Work:
-    """Encodes the shards of a batch, wherever it is sent."""
+    """Encodes the shards of a batch on a worker."""
 
     job: Job
 
@@ -98,14 +97,14 @@ class _Work:
 
 @contextmanager
 def _cluster(workers: int | None, cores: int) -> Iterator[Any]:
-    """Ray, connected; a cluster started here is shut down at the end."""
+    """Ray, connected; a cluster started here is shut down on exit."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
         import ray
         import ray.data
         import ray.exceptions
     except ImportError as error:
-        raise SettingsError(f"--engine ray needs Ray ({error.name}): pip install 'selfsent[ray]'") from None
+        raise SettingsError(f"Ray is not installed ({error.name}): pip install 'selfsent[ray]'") from None
     mine = not ray.is_initialized()
     if mine:
         quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
@@ -116,7 +115,7 @@ def _cluster(workers: int | None, cores: int) -> Iterator[Any]:
             ray.init("local", num_cpus=cpus, object_store_memory=OBJECTS, include_dashboard=False, **quiet)
     context = ray.data.DataContext.get_current()
     before = context.enable_progress_bars, context.target_max_block_size
-    # A block of results is a few numbers: Ray would reserve 128 MB of its memory for each, and wait where it has less.
+    # Results are a few numbers. Ray would reserve 128 MB per block, and wait for memory.
     context.enable_progress_bars, context.target_max_block_size = False, 1 << 20
     logging.getLogger("ray.data").setLevel(logging.ERROR)
     try:

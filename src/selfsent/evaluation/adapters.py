@@ -17,15 +17,15 @@ from selfsent.evaluation.encoders import Encoder, as_encoder, state_of_model
 from selfsent.naming import name_of
 
 REMEMBERED = 1 << 18
-"""Texts beyond which what is remembered is forgotten: a service gets new ones for ever."""
+"""Number of cached texts at which the cache is cleared, since a service receives new ones forever."""
 
 
 class SentenceVectors(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """Texts to sentence vectors, as a step of a scikit-learn `Pipeline`.
 
     Args:
-        model: anything `selfsent.evaluation.encoders.as_encoder` takes. Clones share it, and its memory of the texts it
-            has seen (some hundred thousand), so that a grid search encodes every text once.
+        model: anything `selfsent.evaluation.encoders.as_encoder` takes. Clones share it and its cache (some hundred
+            thousand texts), so that a grid search encodes every text once.
         unit: scale vectors to length one.
     """
 
@@ -34,7 +34,7 @@ class SentenceVectors(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
         self.unit = unit
 
     def fit(self, texts: Sequence[str], y: Any = None) -> SentenceVectors:
-        """Load the model; nothing is learnt."""
+        """Load the model; there is nothing to fit."""
         model = name_of(self.model)
         self.encoder_ = _loaded(model, state_of_model(model)) if isinstance(model, str) else as_encoder(model)
         return self
@@ -43,7 +43,7 @@ class SentenceVectors(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
         """The vectors of texts, (n, d), float32.
 
         Raises:
-            SettingsError: something that is not a text, or one string instead of a list.
+            SettingsError: an item that is no text, or one string instead of a list.
         """
         if isinstance(texts, str):
             raise SettingsError(ONE_STRING)
@@ -57,7 +57,7 @@ class SentenceVectors(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
         return unit(vectors) if self.unit else vectors
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the encoder, which is loaded again where this is used."""
+        """Without the encoder, which is reloaded on use."""
         return {name: value for name, value in super().__getstate__().items() if name != "encoder_"}
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -92,7 +92,7 @@ class MtebModel:
 
     @property
     def mteb_model_meta(self) -> Any:
-        """What mteb notes about the model."""
+        """Metadata for mteb."""
         module = import_module("mteb.models.model_meta")
         known = {"name": self.name, "revision": self.revision, "similarity_fn_name": module.ScoringFunction.COSINE}
         return module.ModelMeta.create_empty(known)
@@ -100,7 +100,7 @@ class MtebModel:
 
 @lru_cache(maxsize=4)
 def _loaded(model: str, state: object) -> Encoder:
-    """The encoder of that name, as its files are now."""
+    """The encoder of that name; reloaded if its files change."""
     return as_encoder(model)
 
 

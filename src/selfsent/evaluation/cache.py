@@ -14,13 +14,13 @@ _SUMS = "sums.json"
 
 
 def cached_directory(kind: str, identity: str, files: tuple[str, ...], write: Callable[[Path], None]) -> Path:
-    """The directory of the cache that `identity` stands for, written if these files are not there or damaged.
+    """The cached directory of an identity, written if its files are missing or damaged.
 
     Args:
         kind: a folder of the cache.
-        identity: what the content depends on.
-        files: names that must be there; all files have checksums.
-        write: fills an empty directory, which takes its place when it returns.
+        identity: everything the content depends on.
+        files: required names; all files have checksums.
+        write: fills an empty directory, which is then moved into the cache.
 
     Raises:
         OutputError: it cannot be written.

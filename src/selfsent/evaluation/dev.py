@@ -25,25 +25,25 @@ from selfsent.models.encoder import Encoder
 
 Dev = Literal["context", "judges"] | str
 LABEL_FREE = ("context", MEAN)
-"""Label-free choices, on documents or sentences kept apart."""
+"""Label-free development scores, on held-out documents or sentences."""
 
 
 def scored(model: Encoder, name: str) -> Scored:
-    """An encoder in the form that evaluation takes."""
+    """An encoder as evaluation takes it."""
     if isinstance(model, CrossEncoder):
         return PairEncoder(model.predict, name)
     return encoder_of(model, name)
 
 
 def check_dev(dev: Dev | None, dev_every: int | None = None, keep_best: bool = False) -> None:
-    """Check what is to be scored along the way.
+    """Check the development task.
 
     Raises:
-        SettingsError: no such task, or none named although one is needed.
+        SettingsError: an unknown task, or a missing one.
     """
     if dev is None:
         if keep_best or dev_every:
-            raise SettingsError(f"{'--keep-best' if keep_best else '--dev-every'} needs --dev to say what to score")
+            raise SettingsError(f"{'keep_best' if keep_best else 'dev_every'} needs `dev` to say what to score")
         return
     if dev not in TASKS and Path(dev).is_file():
         read_pairs(dev)
@@ -52,10 +52,10 @@ def check_dev(dev: Dev | None, dev_every: int | None = None, keep_best: bool = F
 
 
 def dev_task(dev: Dev, corpus: Corpus, hold_out: HoldOut, data: str | Path | None) -> Callable[[Scored], Score]:
-    """The score to choose by, as a function of an encoder.
+    """The development score, as a function of an encoder.
 
     Raises:
-        DataError: its data set is absent or damaged.
+        DataError: the data set is absent or damaged.
     """
     if dev == "context" and hold_out.dev is not None:
         return ContextTask(corpus, hold_out.dev).score
@@ -71,7 +71,7 @@ def dev_task(dev: Dev, corpus: Corpus, hold_out: HoldOut, data: str | Path | Non
 def dev_scorer(
     dev: Dev | None, corpus: Corpus, hold_out: HoldOut, data: str | Path | None
 ) -> Callable[[Encoder], float] | None:
-    """The same as a number of a model in training; None without `dev`."""
+    """The development score as a number, of a model in training; None without `dev`."""
     if dev is None:
         return None
     task = dev_task(dev, corpus, hold_out, data)
@@ -79,7 +79,7 @@ def dev_scorer(
 
 
 def check_dev_data(dev: Dev, store: Store) -> None:
-    """Check the data set of a task before the first score is due.
+    """Check the data set of a task early.
 
     Raises:
         DataError: it is absent or damaged.

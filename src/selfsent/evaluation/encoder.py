@@ -20,16 +20,15 @@ Encode = Callable[[Sequence[str]], Vectors]
 
 
 class Encoder:
-    """An encode function with a name, and a memory of the sentences it has seen; one thread at a time is served.
+    """An encode function with a name and a cache of vectors; not thread-safe.
 
     Args:
         encode: n texts -> (n, d).
-        name: how the model is called in results.
-        pooling: for the signature, with what it computes in where that is not float32; `custom` when the model does not
-            say.
-        trained_on: the corpora it was trained on, as far as they are known.
-        trained_by: likewise the methods.
-        searching: how it encodes the queries of a search, and the texts, where that is another way: with a prompt.
+        name: of the model in results.
+        pooling: for the signature, with the precision if not float32; `custom` if unknown.
+        trained_on: known training corpora.
+        trained_by: known training methods.
+        searching: encode functions for queries and texts of a search, if they differ (by a prompt).
     """
 
     def __init__(
@@ -44,14 +43,14 @@ class Encoder:
         self.name, self.pooling, self.trained_on, self.trained_by = name, pooling, trained_on, trained_by
         self._encode = encode
         self.has_vectors = True
-        """Whether it gives every text a vector, and can so be used by every task."""
+        """Whether it has vectors of single texts, as some tasks need."""
         self.broken = 0
-        """Vectors, or scores of pairs, that were not finite and count as zeros."""
+        """Number of vectors or pair scores that were not finite, counted as zeros."""
         self.lexical_weight = SEARCH_WEIGHT["transformer"]
-        """Of BM25 beside its cosine."""
+        """Weight of BM25 relative to its cosine."""
         self._rows: dict[str, int] = {}
         self._vectors: Vectors = np.zeros((0, 0), np.float32)
-        """Of the texts in `_rows`, and behind them room for more."""
+        """Vectors of the texts in `_rows`, with spare capacity."""
         self._one = threading.RLock()
         self._searching = [Encoder(each, name) if each else self for each in searching]
 
@@ -59,7 +58,7 @@ class Encoder:
         """The vectors of texts, (n, d), float32.
 
         Raises:
-            DataError: the model does not return one vector of one size for each text.
+            DataError: the model does not return one vector of equal size per text.
         """
         with self._one:
             if not self._rows.keys() >= set(texts):
@@ -68,15 +67,14 @@ class Encoder:
             return vectors
 
     def sides(self, queries: Sequence[str], texts: Sequence[str], search: bool = False) -> tuple[Any, Any]:
-        """Rows for queries and for texts, (q, d) and (n, d), whose inner products say how near they are to each other.
+        """Rows for queries and texts, (q, d) and (n, d), with inner products as similarities.
 
-        Vectors of unit length; `LexicalEncoder` has sparse matrices. `inner` multiplies both kinds.
+        Unit vectors; sparse matrices for `LexicalEncoder`. `inner` multiplies both kinds.
 
         Args:
             queries: (q,) texts.
             texts: (n,) texts.
-            search: whether the queries are looked for among the texts, which a model may encode with a prompt for each
-                side; otherwise both are texts of one kind.
+            search: whether this is an asymmetric search, with prompts for queries and texts if the model has them.
         """
         asking, held = self._searching if search else (self, self)
         with self._one:
@@ -88,12 +86,12 @@ class Encoder:
             return rows
 
     def remember(self, texts: Iterable[str]) -> None:
-        """Encode those texts that are new, in one call."""
+        """Encode and cache new texts, in one call."""
         with self._one:
             self._remember(texts)
 
     def forget(self, above: int) -> None:
-        """Forget all texts where there are more than so many."""
+        """Clear the cache above so many texts."""
         with self._one:
             if len(self._rows) > above:
                 self._rows, self._vectors = {}, np.zeros((0, 0), np.float32)
@@ -114,7 +112,7 @@ class Encoder:
         start, end = len(self._rows), len(self._rows) + len(new)
         if not start:
             self._vectors = vectors
-        elif end > len(self._vectors):  # twice the room: single texts, one after the other, are not copied each time
+        elif end > len(self._vectors):  # double the capacity, so that adding single texts rarely copies
             grown = np.empty((2 * end, vectors.shape[1]), np.float32)
             grown[:start] = self._vectors[:start]
             self._vectors = grown
@@ -128,7 +126,7 @@ class Encoder:
             return cosines(self(left), self(right))
 
     def write(self, path: Path) -> None:
-        """Write the vectors of every text seen so far to a file that can stand for the model.
+        """Write all cached vectors to a file usable in place of the model.
 
         Raises:
             DataError: nothing was encoded.
@@ -141,23 +139,23 @@ class Encoder:
         )
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Encoder:
-        """Itself: copies share the model and what it remembers."""
+        """Itself: copies share model and cache."""
         return self
 
     @property
     def measure(self) -> str:
-        """What `similarity` is, for the signature."""
+        """Name of `similarity` in the signature."""
         return "cos"
 
 
 class FittedEncoder(Encoder):
-    """An encoder that is fitted, without labels, on the texts that it is given together.
+    """An encoder fitted, without labels, on each set of texts.
 
-    What it makes of a text hangs on the others, so it remembers one set of texts at a time: those of the task at hand.
+    The vector of a text depends on the other texts, so the cache holds one set at a time: that of the current task.
     """
 
     def _remember(self, texts: Iterable[str]) -> None:
-        """Fit on these texts and encode them, unless they are those it has."""
+        """Fit on these texts and encode them, unless they are cached."""
         distinct = list(dict.fromkeys(texts))
         if self._rows.keys() != set(distinct):
             self._rows = {}
@@ -169,8 +167,8 @@ class PairEncoder(Encoder):
 
     Args:
         predict: n pairs of texts -> (n,) scores.
-        name: how the model is called in results.
-        trained_on: the corpora it was trained on, as far as they are known.
+        name: of the model in results.
+        trained_on: known training corpora.
     """
 
     def __init__(
@@ -194,7 +192,7 @@ class PairEncoder(Encoder):
 
     @property
     def measure(self) -> str:
-        """What `similarity` is, for the signature."""
+        """Name of `similarity` in the signature."""
         return "cross"
 
     def _no_vectors(self, texts: Sequence[str]) -> Vectors:

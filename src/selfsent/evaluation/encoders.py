@@ -42,18 +42,18 @@ def as_encoder(
             function from texts to vectors, or a string: `bundled`, a directory (also a run directory), a hub id,
             `package.module:factory`, vectors with their texts (see `StoredVectors`), `tfidf`, `bm25` or `counts` (see
             `LexicalEncoder`), `glove:FILE`, `sif:FILE` and the like (see `WordVectors`), or `dm:FILE` or `dbow:FILE`
-            (see `ParagraphVectors`). Behind any of those with vectors `+words` adds words, as `search` does (see
+            (see `ParagraphVectors`). The suffix `+words` adds words to any of those with vectors, as in `search` (see
             `Hybrid`).
-        name: how to call it in results.
-        fast: compute in bfloat16 where this machine is faster in it, for models given by directory or hub id.
-        int8: likewise, and some products in 8 bits on a CPU that has them.
-        pooling: take the transformer of a directory or hub id with this pooling (one of `POOLINGS`) instead of its own;
-            so a cross-encoder's can be scored as an encoder.
+        name: in results.
+        fast: compute in bfloat16 if this machine is faster in it, for models given by directory or hub id.
+        int8: likewise, with some products in 8 bits on a CPU that supports them.
+        pooling: one of `POOLINGS` for the transformer of a directory or hub id, instead of its own. It also makes a
+            cross-encoder's transformer an encoder.
 
     Raises:
         BaseEncoderError: the model cannot be found or loaded.
-        DataError: a file of vectors that is not as described.
-        SettingsError: `pooling` for something else than a directory or hub id.
+        DataError: an invalid file of vectors.
+        SettingsError: `pooling` without a directory or hub id.
     """
     model = name_of(model)
     if pooling is not None:
@@ -75,17 +75,17 @@ def as_encoder(
 
 
 def check_pooling(model: Any) -> None:
-    """Find out whether a model can be given a pooling.
+    """Check that a model can have another pooling.
 
     Raises:
-        SettingsError: it is not one that is loaded from a directory.
+        SettingsError: it is not loaded from a directory.
     """
     if not isinstance(model, str | Path) or not is_directory_or_id(str(model)):
-        raise SettingsError(f"--pooling is for models given by directory or hub id, and {_own_name(model)} is none")
+        raise SettingsError(f"pooling is for models given by directory or hub id, and {_own_name(model)} is none")
 
 
 def _special(path: str) -> tuple[Callable[[], object], Callable[[str], Encoder]] | None:
-    """How a name is checked, and made an encoder with a label; None for a directory or hub id."""
+    """Functions that check a name, and that make an encoder from it; None for a directory or hub id."""
     if path in COUNTING:
         return dict, lambda label: LexicalEncoder(path, name=label)
     if named := words_file(path):
@@ -108,13 +108,13 @@ def _stored(path: str, label: str) -> Encoder:
 
 
 def check_model(path: str) -> None:
-    """Check quickly whether there is a model of this name.
+    """Check quickly that a model of this name exists.
 
     Raises:
-        BaseEncoderError: there is none.
-        CorpusError: no corpus to train paragraph vectors on.
-        DataError: a file of vectors that is not as described.
-        SettingsError: what reads or trains it is not installed.
+        BaseEncoderError: no such model.
+        CorpusError: no corpus for paragraph vectors.
+        DataError: an invalid file of vectors.
+        SettingsError: a package is missing.
     """
     if alone := without_words(path):
         if alone in COUNTING:
@@ -127,12 +127,12 @@ def check_model(path: str) -> None:
 
 
 def state_of_model(path: str | Path) -> object:
-    """The state of a model's files, which differs when they have changed, as after another training."""
+    """The state of a model's files, which changes with them, as after another training."""
     return files_of(resolve(path)) if is_directory_or_id(str(path)) else None
 
 
 def is_directory_or_id(path: str) -> bool:
-    """Whether this names a model that is loaded from a directory, and could be trained."""
+    """Whether this names a model in a directory or on the hub, which could be trained."""
     return not (without_words(path) or _special(path))
 
 
@@ -154,17 +154,17 @@ def _from_name(path: str, name: str | None, fast: bool, int8: bool, pooling: str
 
 @contextmanager
 def _loading(label: str) -> Iterator[None]:
-    """Quietly; any error says in one line that the model cannot be loaded."""
+    """Load quietly, with any error as one line."""
     try:
         with silent():
             yield
-    except Exception as error:  # as many kinds as there are files that may be damaged
+    except Exception as error:  # damaged files raise many kinds
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise BaseEncoderError(f"cannot load the model {label}: {reason}") from error
 
 
 def _from_directory(directory: Path, label: str, fast: bool, int8: bool, pooling: str | None) -> Encoder:
-    """Packed, without padding, where selfsent can run the model so; otherwise as sentence-transformers does."""
+    """A model without padding if selfsent supports it, otherwise through sentence-transformers."""
     import torch
     from sentence_transformers import SentenceTransformer
 
@@ -186,7 +186,7 @@ def _from_directory(directory: Path, label: str, fast: bool, int8: bool, pooling
             )
         found.pooling = _in(precision, found.pooling)
         return found
-    if not model.has_transformer:  # it has no products that could be quicker
+    if not model.has_transformer:  # nothing to speed up
         fast = int8 = False
     quicken(model, fast=fast, int8=int8)
     described = _in(quick_precision(device, fast=fast, int8=int8), model.pooling)
@@ -194,13 +194,13 @@ def _from_directory(directory: Path, label: str, fast: bool, int8: bool, pooling
 
 
 def encoder_of(model: Any, label: str, pooling: str | None = None, trained: tuple[Any, Any] = ((), ())) -> Encoder:
-    """A model of ours as evaluation takes it, with its prompts and its weight of words.
+    """A model of selfsent as evaluation takes it, with its prompts and weight of words.
 
     Args:
         model: a `selfsent.models.encoder.Encoder`.
-        label: how to call it in results.
+        label: its name in results.
         pooling: for the signature; by default its own.
-        trained: the corpora it was trained on, and the methods, as far as they are known.
+        trained: known training corpora and methods.
     """
     from selfsent.models.encoding import Side, encode, prompt_of
 
@@ -212,24 +212,24 @@ def encoder_of(model: Any, label: str, pooling: str | None = None, trained: tupl
 
 
 def _in(precision: str, pooling: str) -> str:
-    """A pooling for the signature, with the precision where it is a lower one."""
+    """A pooling for the signature, with a lower precision if any."""
     return pooling if precision == "float32" else f"{pooling}+{precision}"
 
 
 def load_object(path: str) -> Any:
-    """The function that `package.module:name` names; a module may also lie in the current directory.
+    """The function named `package.module:name`, importable also from the current directory.
 
     Raises:
-        BaseEncoderError: it is not of this form, or there is no such thing, or none that can be called.
+        BaseEncoderError: another form, or no such callable.
     """
     if not _FACTORY.fullmatch(path):
         raise BaseEncoderError(f"{path} must have the form package.module:name")
     module, name = path.split(":")
-    if (here := str(Path.cwd())) not in sys.path:  # where the command's own directory stands instead
+    if (here := str(Path.cwd())) not in sys.path:  # the command's own directory comes first otherwise
         sys.path.append(here)
     try:
         found = getattr(importlib.import_module(module), name)
-    except Exception as error:  # it is the user's code
+    except Exception as error:  # arbitrary user code
         reason = " ".join(str(error).split()) or type(error).__name__
         raise BaseEncoderError(f"cannot import {path}: {reason}") from error
     if not callable(found):
@@ -238,7 +238,7 @@ def load_object(path: str) -> Any:
 
 
 def _sides_of(model: Any) -> list[Encode | None]:
-    """How a model encodes queries and documents, where that is not how it encodes any text: by a prompt or a route."""
+    """A model's functions for queries and documents, if they differ from its default by a prompt or route."""
     from selfsent.models.encoding import Side, prompt_of
 
     sides: tuple[Side, Side] = ("query", "document")
@@ -273,17 +273,17 @@ def _pooling_of(model: Any, directory: Path | None) -> str:
 
 
 def _training_of(directory: Path | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The corpora and the methods that a model was trained with, as far as its directory says so."""
+    """Training corpora and methods recorded in a model's directory."""
     return (trained_on(directory), trained_by(directory)) if directory else ((), ())
 
 
 def _directory_of(model: Any) -> Path | None:
-    """Where a model of sentence-transformers was loaded from; None for any other model."""
+    """The source directory of a model of sentence-transformers; None for other models."""
     if not _is_peer(model):
         return None
-    told = (getattr(getattr(module, "config", None), "_name_or_path", None) for module in model.modules())
-    places = (Path(place) for place in (getattr(model, "loaded_from", None), *told) if place)
-    return next((place for place in places if place.is_dir()), None)
+    names = (getattr(getattr(module, "config", None), "_name_or_path", None) for module in model.modules())
+    paths = (Path(path) for path in (getattr(model, "loaded_from", None), *names) if path)
+    return next((path for path in paths if path.is_dir()), None)
 
 
 def _own_name(model: Any) -> str:

@@ -17,11 +17,11 @@ from selfsent.evaluation.stats.duplicates import connected
 
 Numbers = NDArray[np.int64]
 
-MAX_SENTENCES = 10_000  # held-out sentences that are scored; documents beyond it are left out
+MAX_SENTENCES = 10_000  # scored held-out sentences; further documents are dropped
 HELD_SHARE, HELD_MINIMUM = 0.1, 500
-"""Share of the documents that is held out of a corpus of a thousand or more, and how many at least."""
-HELD_OF_FEW = 0.2  # the share that is held out of a smaller corpus
-HELD_LEAST = 30  # documents below which an interval by resampling them would be too narrow to be honest
+"""Share and minimum of documents held out from a corpus of a thousand or more."""
+HELD_OF_FEW = 0.2  # share held out from a smaller corpus
+HELD_LEAST = 30  # fewer documents would give too narrow bootstrap intervals
 WITHOUT_DOCUMENTS = (
     "the corpus has no documents to find a next sentence in: give a document column, or split_sentences if a text"
     " holds several sentences"
@@ -30,11 +30,11 @@ NO_NEIGHBOURS = (
     "no document has two different sentences: split texts that hold several with split_sentences,"
     " or check the document column"
 )
-_READ = 1 << 16  # sentences whose text is in memory at once while documents are chosen
+_READ = 1 << 16  # sentences in memory at once while choosing documents
 
 
 class Documented(Protocol):
-    """What evaluation needs of a corpus."""
+    """The interface of a corpus for evaluation."""
 
     documents: Numbers | None
     fingerprint: str
@@ -48,9 +48,9 @@ class Documented(Protocol):
 
 @dataclass(frozen=True)
 class HoldOut:
-    """The documents of a corpus shared out: to train on, to choose by, and to score.
+    """The split of a corpus: training, development and test rows.
 
-    Where its rows are `pairs`, they are shared out so that no text is in two parts, and scored by search.
+    `pairs` are split so that no text is in two parts, and scored by search.
     """
 
     train: np.ndarray
@@ -69,21 +69,21 @@ class HoldOut:
         single: bool = False,
         pairs: bool = False,
     ) -> HoldOut:
-        """Hold out documents for the label-free score, and others when choices are made by it.
+        """Hold out test documents for the label-free score, and development documents if needed.
 
         Args:
-            corpus: sentences, with documents or without.
-            dev: whether choices are made by the score.
-            notice: called with the reason where nothing is held out.
-            joins: whether the model joins pairs, and has no vectors to be scored.
-            count: documents to hold out each time, 0 for none; None for the default (see `split_documents`).
-            single: choices are made by scores that need no documents: without them single sentences are kept apart to
-                choose by, and none to score.
-            pairs: whether rows are texts that belong together; those that share a text count as one document.
+            corpus: sentences, with or without documents.
+            dev: whether a development part is needed.
+            notice: called with the reason if nothing is held out.
+            joins: whether the model is a cross-encoder, without vectors.
+            count: documents per part, 0 for none; None for the default (see `split_documents`).
+            single: the development score needs no documents: without them, single sentences are held out for it, and
+                none for the test.
+            pairs: whether rows are pairs; those that share a text count as one document.
 
         Raises:
-            DataError: choices are to be made by it, or a count is given, and the corpus has too few documents or none.
-            SettingsError: the count is out of range, or there are no vectors to choose by.
+            DataError: too few documents, with `dev` or a count.
+            SettingsError: a count out of range, or `dev` without vectors.
         """
         everything = np.arange(len(corpus))
         if dev and count == 0:
@@ -115,7 +115,7 @@ class HoldOut:
         return cls(train[kept], train[chosen], test, pairs)
 
     def summary(self, corpus: Corpus) -> str:
-        """Which part of the corpus is trained on and which is scored, in words; there must be a part to score."""
+        """The sizes of the training and test parts, in words; requires a test part."""
         held = np.concatenate([rows for rows in (self.dev, self.test) if rows is not None])
         which = corpus.report.counted(len(held))
         if self.pairs:
@@ -125,10 +125,10 @@ class HoldOut:
         return f"kept aside to score by: {which}; training on {corpus.report.counted(len(self.train))}"
 
     def thinned(self, count: int | None) -> HoldOut:
-        """With no more rows to train on than this, drawn at random.
+        """A copy with at most so many training rows, drawn at random.
 
         Raises:
-            SettingsError: fewer than two are wanted.
+            SettingsError: a count below two.
         """
         if count is not None and count < 2:
             raise SettingsError(f"sentences is {count}; it must be at least 2")
@@ -140,25 +140,25 @@ class HoldOut:
 def split_documents(
     corpus: Documented, count: int | None = None, seed: int = 0, *, single: bool = False, what: str = "documents"
 ) -> tuple[Numbers, Numbers]:
-    """Keep whole documents out of training, chosen by a hash of their first sentence.
+    """Hold out whole documents, chosen by a hash of their first sentence.
 
-    The choice depends on the documents alone, not on their order, so it stays put when a corpus is read again or grows;
-    of two counts the larger one's documents hold the smaller one's.
+    The choice is independent of their order, and stable when a corpus is read again or grows. A larger count holds out
+    a superset of a smaller one.
 
     Args:
         corpus: sentences with documents.
-        count: documents to hold out. None for a tenth of them, 500 at least, as long as all their sentences are scored;
-            of fewer than a thousand documents a fifth.
-        seed: another seed, another choice.
-        single: documents may be of one sentence, and of a corpus without documents each sentence counts as one.
-        what: the name of documents in errors.
+        count: documents to hold out. None for a tenth, at least 500, as long as all their sentences are scored; a fifth
+            of fewer than a thousand documents.
+        seed: of the choice.
+        single: allow documents of one sentence, and treat each sentence of a corpus without documents as one.
+        what: noun for documents in errors.
 
     Returns:
         (rows to train on, rows held out), both ascending.
 
     Raises:
-        DataError: the corpus has no documents, too few of them, or all that would be held out are of one sentence.
-        SettingsError: the count is below HELD_LEAST.
+        DataError: no documents, too few, or only documents of one sentence to hold out.
+        SettingsError: a count below HELD_LEAST.
     """
     if corpus.documents is None and not single:
         raise DataError(WITHOUT_DOCUMENTS)
@@ -166,7 +166,7 @@ def split_documents(
     names, first, sizes = np.unique(documents, return_index=True, return_counts=True)
     total, blocks = len(names), np.array_split(first, 1 + len(first) // _READ)
     order = np.argsort(np.concatenate([text_hashes(corpus.texts(block), seed) for block in blocks]), kind="stable")
-    if single:  # what holds more than a tenth of the rows is held out last
+    if single:  # documents with more than a tenth of the rows are held out last
         order = order[np.argsort(sizes[order] > HELD_SHARE * len(corpus), kind="stable")]
     if count is not None and count < HELD_LEAST:
         raise SettingsError(f"hold_out is {count}; an honest interval needs {HELD_LEAST} {what} at least")
@@ -186,7 +186,7 @@ def split_documents(
 
 
 def limited(corpus: Documented, documents: Numbers, rows: Numbers, most: int | None = None) -> Numbers:
-    """Rows of so many documents, in the order of their hash, that MAX_SENTENCES, or `most`, is not exceeded."""
+    """Rows of the first documents, in hash order, up to MAX_SENTENCES or `most` rows."""
     most = MAX_SENTENCES if most is None else most
     if len(rows) <= most:
         return rows
@@ -196,19 +196,19 @@ def limited(corpus: Documented, documents: Numbers, rows: Numbers, most: int | N
 
 
 def _fitting(sizes: Numbers, most: int) -> int:
-    """How many of the first documents, of these sizes, have no more sentences than `most`."""
+    """How many of the first documents, of these sizes, have at most `most` sentences in total."""
     return int(np.searchsorted(sizes.cumsum(), most, side="right"))
 
 
 def text_hashes(texts: list[str], seed: int = 0) -> NDArray[np.uint64]:
-    """A number for each text, (n,): the same on every machine, another one for another seed."""
+    """A hash of each text, (n,): reproducible across machines, and dependent on the seed."""
     key = str(seed).encode()
     digests = b"".join(hashlib.blake2b(t.encode("utf-8", "replace"), digest_size=8, key=key).digest() for t in texts)
     return np.frombuffer(digests, np.uint64)
 
 
 class Subset:
-    """Some rows of a corpus, in the form that evaluation takes; other `documents` may replace its own."""
+    """Some rows of a corpus as evaluation takes them, optionally with other `documents`."""
 
     def __init__(self, corpus: Corpus | Subset, rows: np.ndarray, documents: np.ndarray | None = None) -> None:
         self.corpus, self.rows = corpus, rows
@@ -225,7 +225,7 @@ class Subset:
 
 
 def pair_groups(corpus: Corpus) -> np.ndarray:
-    """The group of each pair, (rows,): pairs that share a text, or a document, directly or through others are one."""
+    """The group of each pair, (rows,): connected components of pairs that share a text or document."""
     hashes = [text_hashes(batch) for column in corpus.view_columns[:2] for batch in corpus.batches(column)]
     texts, ids = np.unique(np.concatenate(hashes), return_inverse=True)
     one, other = ids[: len(corpus)], ids[len(corpus) :]

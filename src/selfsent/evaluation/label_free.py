@@ -25,28 +25,28 @@ from selfsent.evaluation.tasks.label_free import (
 from selfsent.methods import METHODS
 
 SINGLE = 2000
-"""Sentences that are damaged and cut, at most; MAX_SENTENCES of every other metric."""
+"""Maximum number of sentences for `robust` and `crops`; MAX_SENTENCES for other metrics."""
 ALL = "all"
 MEAN = "judges"
 """Name of the mean of several metrics."""
 LEAST_SCORE = 0.1
-"""Lowest score that enters the mean."""
+"""Lower bound of scores in the mean."""
 
 
 class Metric(Protocol):
-    """A task that any number of encoders can be scored on."""
+    """A task for scoring encoders."""
 
     def score(self, encoder: Encoder) -> Score:
         """The score of an encoder, with its interval."""
 
 
 class HeldOut:
-    """Held-out sentences, in the forms that metrics take.
+    """Held-out sentences, in the forms used by metrics.
 
     Args:
-        corpus: sentences, with documents or without.
-        rows: those held out, of a document in order.
-        most: sentences that are used, MAX_SENTENCES by default; documents beyond it are left out.
+        corpus: sentences, with or without documents.
+        rows: held-out rows, in order within documents.
+        most: maximum number of sentences, by default MAX_SENTENCES; further documents are dropped.
     """
 
     def __init__(self, corpus: Documented, rows: Numbers, most: int | None = None) -> None:
@@ -54,7 +54,7 @@ class HeldOut:
         names = np.arange(len(corpus)) if corpus.documents is None else np.asarray(corpus.documents)
         self.rows = limited(corpus, names, rows, most=most)
         self.document = np.unique(names[self.rows], return_inverse=True)[1].astype(np.int64)
-        """Number of each sentence's document, (n,)."""
+        """Document number of each sentence, (n,)."""
 
     @cached_property
     def texts(self) -> list[str]:
@@ -77,7 +77,7 @@ class HeldOut:
 
     @cached_property
     def single(self) -> tuple[list[str], Numbers]:
-        """SINGLE distinct sentences at most, spread over all, and the document of each."""
+        """At most SINGLE distinct sentences, spread over all, and the document of each."""
         first = {text: row for row, text in reversed(list(enumerate(self.texts)))}
         rows = np.sort(np.fromiter(first.values(), np.int64))
         chosen = np.sort(np.random.default_rng(0).permutation(rows)[:SINGLE])
@@ -92,11 +92,11 @@ METRICS: dict[str, Callable[[HeldOut], Metric]] = {
     "crops": lambda held: crops_task(*held.single),
     "robust": lambda held: robust_task(*held.single),
 }
-"""Makers of the metrics."""
+"""Constructors of the metrics."""
 
 
 def aimed_at(methods: Iterable[str]) -> set[str]:
-    """The metrics that ask for what one of these methods trains."""
+    """The metrics with the training objective of one of these methods."""
     return {metric for name in methods if name in METHODS for metric in METHODS[name].aimed_at}
 
 
@@ -104,7 +104,7 @@ def check_metrics(names: Sequence[str]) -> tuple[str, ...]:
     """Names of metrics, with `all` replaced by all of them.
 
     Raises:
-        SettingsError: there is no such metric.
+        SettingsError: no such metric.
     """
     for name in names:
         if name not in (ALL, *METRICS):
@@ -113,10 +113,10 @@ def check_metrics(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def make_metrics(held: HeldOut, names: Sequence[str] = (ALL,)) -> tuple[dict[str, Metric], dict[str, str]]:
-    """Metrics by name, and by name the reasons of those that this text is not good for.
+    """Metrics by name, and the reasons of those that this text does not allow.
 
     Raises:
-        SettingsError: there is no such metric.
+        SettingsError: no such metric.
     """
     found, absent = dict[str, Metric](), dict[str, str]()
     for name in check_metrics(names):
@@ -128,7 +128,7 @@ def make_metrics(held: HeldOut, names: Sequence[str] = (ALL,)) -> tuple[dict[str
 
 
 class MeanMetric:
-    """The geometric mean of several metrics: in a plain mean the one that varies most would decide.
+    """The geometric mean of several metrics; an arithmetic mean would be decided by the most variable one.
 
     `robust` moves by twenty points where `crops` moves by two.
 
@@ -136,7 +136,7 @@ class MeanMetric:
         held: held-out sentences.
 
     Raises:
-        DataError: the text is good for none of them.
+        DataError: the text allows none of them.
     """
 
     def __init__(self, held: HeldOut) -> None:
@@ -145,7 +145,7 @@ class MeanMetric:
             raise DataError(next(iter(absent.values())))
 
     def score(self, encoder: Encoder) -> Score:
-        """The mean, with an interval over the items of each metric; they are resampled apart."""
+        """The mean, with an interval over the items of each metric, resampled independently."""
         scores = {name: metric.score(encoder) for name, metric in self.metrics.items()}
         samples = _mean([score.samples for score in scores.values()])
         each = {name: score.score for name, score in scores.items()}

@@ -16,15 +16,15 @@ from selfsent.lexical import BM25, Analyzer, WordCounts, language_of
 from selfsent.lexical.scores import PAIR_WEIGHT
 
 LEXICAL = {"tfidf": "TF-IDF", "bm25": "BM25"}
-"""Lexical baselines beside other scores: their names as models, and as shown."""
+"""Lexical baselines: names as models, and as shown."""
 COUNTING = {**LEXICAL, "counts": "Unigram counts"}
 """All lexical models."""
 WITH_WORDS = "+words"
-"""Suffix of a model's name: hybrid search."""
+"""Suffix of a model's name for hybrid search."""
 
 
 def without_words(name: str) -> str:
-    """The model of a hybrid search, by its name; empty if it is none."""
+    """The model in the name of a hybrid search; empty for other names."""
     return name.removesuffix(WITH_WORDS) if name.endswith(WITH_WORDS) and not Path(name).exists() else ""
 
 
@@ -37,13 +37,13 @@ def _bm25(queries: Sequence[str], texts: Sequence[str], language: str | None) ->
 class LexicalEncoder(Encoder):
     """TF-IDF, BM25 (Robertson et al., 1994) or counts, fitted on the texts to search, or on both sides of the pairs.
 
-    TF-IDF and counts have scikit-learn's defaults, no stop word left out, and are symmetric. BM25 is as in `search`:
-    stop words out, stems, and a share of what the query can reach; the first text of a pair is the query.
+    TF-IDF and counts use scikit-learn's defaults with stop words, and are symmetric. BM25 is as in `search`: without
+    stop words, with stems, as a share of the query's maximum; the first text of a pair is the query.
 
     Args:
         kind: `tfidf`, `bm25` or `counts`.
         name: in results.
-        language: whose stems BM25 compares; by default that of the texts.
+        language: of BM25's stemmer; by default that of the texts.
 
     Example:
         >>> LexicalEncoder("tfidf").similarity(["a red car"], ["the red car"]).round(2).tolist()
@@ -55,22 +55,22 @@ class LexicalEncoder(Encoder):
         self.kind, self.has_vectors, self.language = kind, False, language
 
     def sides(self, queries: Sequence[str], texts: Sequence[str], search: bool = False) -> tuple[Any, Any]:
-        """Sparse rows for queries and for texts, whose inner products are cosines, or scores of BM25."""
+        """Sparse rows for queries and texts, with cosines or BM25 scores as inner products."""
         from scipy.sparse import csr_matrix
         from sklearn.feature_extraction.text import TfidfVectorizer
 
         if self.kind == "bm25":
             bm25 = _bm25(queries, texts, self.language)
             return bm25.queries, bm25.texts
-        vectorizer = TfidfVectorizer(dtype=np.float32, use_idf=self.kind == "tfidf")  # counts, too, of length one
+        vectorizer = TfidfVectorizer(dtype=np.float32, use_idf=self.kind == "tfidf")  # unit length for counts too
         try:
             fitted = vectorizer.fit_transform(texts)
-        except ValueError:  # the texts hold no words
+        except ValueError:  # no words
             return csr_matrix((len(queries), 1), dtype=np.float32), csr_matrix((len(texts), 1), dtype=np.float32)
         return (fitted if list(queries) == list(texts) else vectorizer.transform(queries)), fitted
 
     def similarity(self, left: Sequence[str], right: Sequence[str]) -> Floats:
-        """The cosine, or the score of BM25, of each pair of texts, (n,); fitted on the texts of both sides."""
+        """The cosine or BM25 score of each pair of texts, (n,); fitted on both sides."""
         texts = list(dict.fromkeys([*left, *right]))
         row = {text: number for number, text in enumerate(texts)}
         queries, weighed = self.sides(texts, texts)
@@ -89,12 +89,12 @@ class LexicalEncoder(Encoder):
 class Hybrid(Encoder):
     """Hybrid search with an encoder: cosine + weight · BM25; for pairs cosine + 0.5 · TF-IDF, which is symmetric.
 
-    Words are counted over the texts to search, or over both sides of the pairs.
+    Document frequencies are those of the texts to search, or of both sides of the pairs.
 
     Args:
-        encoder: it needs vectors.
+        encoder: one with vectors.
         weight: of BM25; by default the encoder's own.
-        language: whose stems are compared; by default that of the texts.
+        language: of the stemmer; by default that of the texts.
 
     Raises:
         DataError: the encoder has no vectors.
@@ -109,17 +109,19 @@ class Hybrid(Encoder):
         self.lexical_weight = encoder.lexical_weight if weight is None else weight
 
     def sides(self, queries: Sequence[str], texts: Sequence[str], search: bool = False) -> tuple[Any, Any]:
-        """Rows for queries and for texts, whose inner products are what `search` ranks by."""
-        return self.beside(self.encoder.sides(queries, texts, search), queries, texts)
+        """Rows for queries and texts, with the scores of `search` as inner products."""
+        return self.sides_from(self.encoder.sides(queries, texts, search), queries, texts)
 
-    def beside(self, vectors: tuple[Vectors, Vectors], queries: Sequence[str], texts: Sequence[str]) -> tuple[Any, Any]:
-        """The same from given vectors: (q, d) and (n, d), each of length 1."""
+    def sides_from(
+        self, vectors: tuple[Vectors, Vectors], queries: Sequence[str], texts: Sequence[str]
+    ) -> tuple[Any, Any]:
+        """As `sides`, from given unit vectors (q, d) and (n, d)."""
         self.broken = self.encoder.broken
         bm25 = _bm25(queries, texts, self.language)
         return VectorsAndWords(vectors[0], bm25.queries * self.lexical_weight), VectorsAndWords(vectors[1], bm25.texts)
 
     def similarity(self, left: Sequence[str], right: Sequence[str]) -> Floats:
-        """The cosine of each pair of texts and the terms that they share, (n,)."""
+        """The sum of cosine and weighted TF-IDF of each pair of texts, (n,)."""
         texts = list(dict.fromkeys([*left, *right]))
         counts = WordCounts(analyzer=Analyzer(self.language or language_of(texts)))
         counts.add(texts)
@@ -138,7 +140,7 @@ class Hybrid(Encoder):
 
 
 class VectorsAndWords:
-    """Rows of vectors (n, d) and of words, sparse (n, words): their inner product is the sum of both."""
+    """Rows of vectors (n, d) and sparse words (n, words), with the sum of both inner products."""
 
     def __init__(self, vectors: Vectors, words: Any) -> None:
         self.vectors, self.words, self.shape = vectors, words, vectors.shape
@@ -150,11 +152,11 @@ class VectorsAndWords:
         return VectorsAndWords(self.vectors[rows], self.words[rows])
 
     @property
-    def T(self) -> VectorsAndWords:  # noqa: N802 - as arrays call it
-        """Itself: the other side of a product says which way."""
+    def T(self) -> VectorsAndWords:  # noqa: N802 - as in numpy
+        """Itself: `@` transposes the right side."""
         return self
 
     def __matmul__(self, other: VectorsAndWords) -> Vectors:
-        """(n, m) inner products with the rows of another one's, transposed."""
+        """(n, m) inner products with the rows of another one."""
         product: Vectors = self.vectors @ other.vectors.T + (self.words @ other.words.T).toarray()
         return product

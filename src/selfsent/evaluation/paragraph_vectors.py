@@ -1,4 +1,4 @@
-"""Paragraph vectors (Le and Mikolov, 2014), trained by gensim on sentences the user has, in the place of an encoder."""
+"""Paragraph vectors (Le and Mikolov, 2014), trained by gensim on the user's sentences, as an encoder."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from selfsent.progress import Progress, shown
 
 KINDS = ("dm", "dbow")
 SIZE = 100
-"""Numbers in a vector, as in Hill et al. (2016), table 1."""
+"""Dimension, as in Hill et al. (2016), table 1."""
 LEAST = 5
-"""Times that a word must occur; gensim's default, like all that is not said here."""
+"""Minimum frequency of a word; gensim's default, like all other settings."""
 EPOCHS = 20
-"""Passes over the corpus: as usual for paragraph vectors, and fewer leave those of a small corpus at their start."""
+"""Passes over the corpus: a common value; fewer leave the vectors of a small corpus near their initial values."""
 INFERRED = 50
-"""Passes over a sentence whose vector is wanted."""
+"""Passes over a new sentence."""
 SEED = 1
 _VERSION = 1
-"""Of what lies in the cache: raise it when it is trained otherwise."""
+"""Cache version: bump when training changes."""
 _INPUT, _OUTPUT, _WORDS = "input.f32", "output.f32", "words.parquet"
 
 
@@ -46,23 +46,23 @@ class ParagraphVectors:
 
     A sentence's vector predicts its words: alone (dbow), or in a mean with the vectors of the words around (dm); by
     negative sampling. A new sentence's vector is found by gradient steps on it alone, as in the paper's section 2.3. It
-    begins at random numbers that hang on its words, so the same words always have the same vector. A text without a
-    known word has a vector of zeros.
+    starts from random numbers seeded by its words, so the same words always have the same vector. A text without known
+    words has a zero vector.
 
-    What was trained lies in the cache, as words, counts and numbers: gensim's own files are pickles, which may run
-    code. It is trained again when the corpus is another one.
+    The trained model is cached as words, counts and numbers: gensim's own files are pickles, which may run code. It is
+    retrained when the corpus changes.
 
     Args:
         kind: `dm` or `dbow`.
-        source: the corpus, as `read_corpus` takes it; a row is a sentence.
-        progress: hears that it is trained; by default the user does.
+        source: the corpus, as for `read_corpus`; a row is a sentence.
+        progress: receives a notice and the progress of training; by default they are shown.
     """
 
     def __init__(self, kind: str, source: str, progress: Progress | None = None) -> None:
         self.kind, self.source, self._progress = kind, source, progress
 
     def check(self) -> None:
-        """Find out quickly whether it can be trained.
+        """Check quickly that it can be trained.
 
         Raises:
             CorpusError: the corpus cannot be read.
@@ -83,7 +83,7 @@ class ParagraphVectors:
         return np.stack([self._inferred(_lower(text)) for text in texts]) if texts else np.zeros((0, SIZE), np.float32)
 
     def _inferred(self, words: list[str]) -> NDArray[np.float32]:
-        """As `infer_vector` of gensim, but that its random numbers are the same in every process."""
+        """As `infer_vector` of gensim, with random numbers reproducible across processes."""
         from gensim.models.doc2vec import train_document_dbow, train_document_dm
 
         model = self._model
@@ -100,26 +100,26 @@ class ParagraphVectors:
 
     @cached_property
     def _model(self) -> Any:
-        """What was trained, as gensim's Doc2Vec without the vectors of the corpus."""
+        """The trained Doc2Vec of gensim, without the vectors of the corpus."""
         import pyarrow.parquet as pq
 
         need_gensim(f"{self.kind}:{self.source}")
         corpus = read_corpus(self.source)
-        told = repr((_VERSION, self.kind, SIZE, LEAST, EPOCHS, SEED, corpus.fingerprint))
-        place = cached_directory(
+        identity = repr((_VERSION, self.kind, SIZE, LEAST, EPOCHS, SEED, corpus.fingerprint))
+        directory = cached_directory(
             "paragraph-vectors",
-            told,
+            identity,
             (_INPUT, _OUTPUT, _WORDS),
             lambda folder: _write(self._trained(corpus), folder),
         )
-        table = pq.read_table(place / _WORDS)
+        table = pq.read_table(directory / _WORDS)
         words, counts = (table[name].to_pylist() for name in ("word", "count"))
         model = _new(self.kind)
         model.build_vocab_from_freq(dict(zip(words, counts, strict=True)))
-        # Words as frequent as each other may stand otherwise than they did.
+        # Words of equal frequency may come in another order.
         model.wv.index_to_key, model.wv.key_to_index = words, {word: row for row, word in enumerate(words)}
         model.wv.vectors, model.syn1neg = (
-            np.fromfile(place / name, np.float32).reshape(len(words), SIZE) for name in (_INPUT, _OUTPUT)
+            np.fromfile(directory / name, np.float32).reshape(len(words), SIZE) for name in (_INPUT, _OUTPUT)
         )
         return model
 
@@ -127,25 +127,25 @@ class ParagraphVectors:
         from gensim.models.callbacks import CallbackAny2Vec
 
         name, documents, model = f"{self.kind}:{self.source}", _Documents(corpus), _new(self.kind)
-        with shown(self._progress, quiet=False) as told:
-            told.notice(
+        with shown(self._progress, quiet=False) as progress:
+            progress.notice(
                 f"{name}: training paragraph vectors on {corpus.report.counted(len(corpus))}, this once; they are kept"
                 " in the cache"
             )
 
-            class Told(CallbackAny2Vec):  # type: ignore[misc]  # gensim ships no types
+            class EpochEnd(CallbackAny2Vec):  # type: ignore[misc]  # gensim ships no types
                 def on_epoch_end(self, model: Any) -> None:
-                    told.count(f"training {name}", len(corpus), EPOCHS * len(corpus))
+                    progress.count(f"training {name}", len(corpus), EPOCHS * len(corpus))
 
             model.build_vocab(documents)
             if not len(model.wv):
-                raise DataError(f"{name}: no word stands in the corpus {counted(LEAST, 'time')} or more")
-            model.train(documents, total_examples=model.corpus_count, epochs=EPOCHS, callbacks=[Told()])
+                raise DataError(f"{name}: no word is in the corpus {counted(LEAST, 'time')} or more")
+            model.train(documents, total_examples=model.corpus_count, epochs=EPOCHS, callbacks=[EpochEnd()])
         return model
 
 
 class _Documents:
-    """The sentences of a corpus as gensim reads them, as often as it likes."""
+    """The sentences of a corpus as gensim reads them, reiterable."""
 
     def __init__(self, corpus: Corpus) -> None:
         self._corpus = corpus
@@ -162,7 +162,7 @@ def _lower(text: str) -> list[str]:
 
 
 def _new(kind: str) -> Any:
-    """A Doc2Vec that knows no words: one worker, since several would race for the same numbers."""
+    """A Doc2Vec without vocabulary, with one worker for reproducibility."""
     from gensim.models.doc2vec import Doc2Vec
 
     return Doc2Vec(
@@ -171,7 +171,7 @@ def _new(kind: str) -> Any:
 
 
 def _hash(word: str) -> int:
-    """Python's own differs from process to process."""
+    """A hash of a word; Python's own differs between processes."""
     return zlib.crc32(word.encode(errors="replace"))
 
 

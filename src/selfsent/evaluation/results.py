@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 AVERAGE = "average"
 SCALE = 100.0
-"""Scores are printed as the papers print them, times 100."""
+"""Scores are printed times 100, as in the papers."""
 MARK, MEANING = "†", "† trained on STSb, which holds pairs of this set: no test"
 AIMED, AIMED_MEANING = "‡", "‡ the model was trained to do just this: believe the other scores first"
 
@@ -34,14 +34,14 @@ class Score:
         score: the main metric.
         low: lower end of the interval.
         high: upper end of the interval.
-        n: items the score is over.
-        signature: what was measured, for example `sts12|spearman|cos|all|n:3108|data:1a2b3c|pool:cls|v:1`.
+        n: number of items.
+        signature: of the measurement, for example `sts12|spearman|cos|all|n:3108|data:1a2b3c|pool:cls|v:1`.
         metrics: other metrics of the same task, times 100.
-        details: what is not a metric: label counts, the layer, the classifier's settings.
+        details: other facts: label counts, the layer, the classifier's settings.
         warnings: one line each.
-        samples: (resamples,) bootstrap samples of the score, for paired comparisons; not written out.
+        samples: (resamples,) bootstrap samples of the score, for paired comparisons; not saved.
         intervals: of some of the other metrics.
-        title: what the number says, for headings, where the name of the task does not.
+        title: heading of the number, if not the name of the task.
     """
 
     name: str
@@ -58,7 +58,7 @@ class Score:
     title: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """The score as plain data, ready for `json.dumps`."""
+        """The score as JSON data."""
         plain: dict[str, Any] = {"score": self.score, "low": self.low, "high": self.high, "n": self.n}
         plain |= {"signature": self.signature, **self.metrics, **self.details}
         plain |= {"title": self.title} if self.title else {}
@@ -66,15 +66,15 @@ class Score:
         return plain | ({"warnings": list(self.warnings)} if self.warnings else {})
 
     def shown(self, metric: str) -> str:
-        """Another metric as it is printed: `71.20`, or `71.20 (70.11 to 72.30)`."""
+        """Another metric as printed:  `71.20`, or `71.20 (70.11 to 72.30)`."""
         low, high = self.intervals.get(metric, (None, None))
         return f"{self.metrics[metric]:.2f}" + ("" if low is None or high is None else f" ({span(low, high)})")
 
     def minus(self, other: Score) -> Difference:
-        """This system against another on the same task: difference, 95 % interval and p-value, paired.
+        """The paired difference to another system on the same task: difference, 95 % interval and p-value.
 
         Raises:
-            ValueError: the two were not scored on the same items.
+            ValueError: different items.
         """
         if self.n != other.n:
             raise ValueError(f"{self.name} over {self.n} items cannot be paired with {other.name} over {other.n}")
@@ -95,7 +95,7 @@ def measure(
     warnings: tuple[str, ...] = (),
     title: str = "",
 ) -> Score:
-    """Score a statistic over n items, with its bootstrap interval, and other statistics beside it.
+    """Score a statistic over n items, with its bootstrap interval, and secondary statistics.
 
     Args:
         name: the task; it also seeds the resamples, so that two systems on one task are paired.
@@ -103,22 +103,24 @@ def measure(
         n: number of items.
         signature: see `signature`.
         metrics: other metrics over the same items.
-        groups: (n,) units that are drawn whole, such as documents.
-        strata: the items of each part, where the score is a mean over parts.
-        intervals: of other metrics, where they have one.
-        details: anything else worth keeping.
+        groups: (n,) units of resampling, such as documents.
+        strata: the items of each part, if the score is a mean over parts.
+        intervals: of other metrics, if any.
+        details: other facts to keep.
         warnings: one line each.
-        title: what the number says, where the name does not.
+        title: heading of the number, if not the name.
     """
     samples = SCALE * bootstrap(statistic, n, groups=groups, strata=strata, seed=_seed(name))
     low, high = interval(samples)
-    beside = {key: SCALE * point(other, n) for key, other in (metrics or {}).items()}
+    secondary = {key: SCALE * point(other, n) for key, other in (metrics or {}).items()}
     score = SCALE * point(statistic, n)
-    return Score(name, score, low, high, n, signature, beside, details or {}, warnings, samples, intervals or {}, title)
+    return Score(
+        name, score, low, high, n, signature, secondary, details or {}, warnings, samples, intervals or {}, title
+    )
 
 
 def bounds(name: str, statistic: Statistic, n: int, strata: Sequence[NDArray[np.int64]]) -> tuple[float, float]:
-    """The interval, times 100, of a metric that is a mean over parts: (low, high).
+    """The interval, times 100, of a mean over parts: (low, high).
 
     Args:
         name: the task.
@@ -130,13 +132,13 @@ def bounds(name: str, statistic: Statistic, n: int, strata: Sequence[NDArray[np.
 
 
 def _seed(name: str) -> int:
-    return zlib.crc32(name.encode(errors="surrogateescape"))  # a file's name may be no UTF-8
+    return zlib.crc32(name.encode(errors="surrogateescape"))  # a file's name may be invalid UTF-8
 
 
 def signature(*parts: str, **fields: object) -> str:
-    """One line that makes two numbers comparable or visibly not: `sts12|spearman|cos|all|n:3108|data:1a2b3c|v:1`.
+    """A line that is equal for comparable numbers: `sts12|spearman|cos|all|n:3108|data:1a2b3c|v:1`.
 
-    What would be taken for a part or an end of it, in the name of a user's file, becomes `_`.
+    Separators in the name of a user's file become `_`.
     """
     plain = [*parts, *(f"{key}:{value}" for key, value in fields.items())]
     return "|".join(re.sub(r"[|`\x00-\x1f]", "_", part) for part in plain)
@@ -150,9 +152,9 @@ class Result:
         model: its name.
         scores: by task.
         suite: the suite they belong to, or None.
-        averaged: the tasks that enter the suite's average; empty when there is none.
-        absent: tasks that could not be scored, with the reason.
-        seeds: the runs whose mean this is; empty for one model.
+        averaged: the tasks in the suite's average; empty if there is none.
+        absent: reasons of tasks that could not be scored.
+        seeds: the averaged runs; empty for one model.
         deviations: standard deviation over the seeds (n - 1), by task and for `average`.
     """
 
@@ -166,7 +168,7 @@ class Result:
 
     @property
     def average(self) -> float | None:
-        """The mean of the suite's scores that are there, or None; `missing` names the others."""
+        """The mean of the available scores of the suite, or None; see `missing` for the others."""
         return self.average_score.score if self.average_score else None
 
     @cached_property
@@ -182,7 +184,7 @@ class Result:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """The tasks that should enter the average but have no score."""
+        """The tasks of the average without a score."""
         return tuple(name for name in self.averaged if name not in self.scores)
 
     @property
@@ -201,7 +203,7 @@ class Result:
         return self.average_score if task == AVERAGE else self.scores.get(task)
 
     def shown(self, task: str) -> str:
-        """The score of a task, or the average, as it is printed: `72.03`, or `72.03 ± 0.41` over seeds, and marks."""
+        """The score of a task, or the average, as printed: `72.03`, or `72.03 ± 0.41` over seeds, with marks."""
         if (score := self.score_of(task)) is None:
             return ""
         spread = f" ± {self.deviations[task]:.2f}" if task in self.deviations else ""
@@ -209,18 +211,18 @@ class Result:
 
     @property
     def leaked(self) -> tuple[str, ...]:
-        """The tasks that are no test, because the model was trained on their pairs; so is an average over them."""
+        """The contaminated tasks: the model was trained on their pairs. An average over them is contaminated, too."""
         tasks = tuple(name for name, score in self.scores.items() if score.details.get("leaked"))
         return (*tasks, AVERAGE) if set(tasks) & set(self.average_over) else tasks
 
     @property
     def aimed(self) -> tuple[str, ...]:
-        """The tasks that ask for just what the model was trained to do."""
+        """The tasks with the model's training objective."""
         return tuple(name for name, score in self.scores.items() if score.details.get("aimed"))
 
     @property
     def meanings(self) -> list[str]:
-        """What the marks of this result mean, a line each."""
+        """Explanations of the marks of this result, a line each."""
         return [MEANING] * bool(self.leaked) + [AIMED_MEANING] * bool(self.aimed)
 
     @property
@@ -229,7 +231,7 @@ class Result:
         return tuple(dict.fromkeys(line for score in self.scores.values() for line in score.warnings))
 
     def to_json(self) -> dict[str, Any]:
-        """The result as plain data, ready for `json.dumps`: model, scores, average and what is absent."""
+        """The result as JSON data: model, scores, average and what is absent."""
         plain: dict[str, Any] = {"model": self.model}
         plain |= {"suite": self.suite} if self.suite else {}
         plain["scores"] = {name: score.to_json() for name, score in self.scores.items()}
@@ -246,7 +248,7 @@ class Result:
         return plain | ({"absent": dict(self.absent)} if self.absent else {})
 
     def to_markdown(self) -> str:
-        """The result as a Markdown table, signatures and remarks below."""
+        """The result as a Markdown table, with signatures and remarks."""
         lines = [*(f"`{score.signature}`" for score in self.scores.values()), *map(literal, self._remarks)]
         return markdown(self.table()) + "\n" + "".join(f"* {line}\n" for line in lines)
 
@@ -264,13 +266,13 @@ class Result:
         return table_of(headings, rows, left=(0, 4), title=self.model, caption="\n".join(self.meanings))
 
     def __str__(self) -> str:
-        """What the terminal shows."""
+        """The table as text."""
         return text_of(self.table(), [*(score.signature for score in self.scores.values()), *self._remarks])
 
     __repr__ = __str__
 
     def _repr_markdown_(self) -> str:
-        """What a notebook shows."""
+        """Markdown for notebooks."""
         return self.to_markdown()
 
     @property

@@ -19,20 +19,20 @@ from selfsent.evaluation.stats.resampling import Difference, interval, mean_of_f
 if TYPE_CHECKING:
     from rich.table import Table
 
-_BESIDE = (
+_SECONDARY = (
     {"nearest_neighbour": "nearest neighbour", "v_measure": "V-measure"},
     {"mrr@10": "MRR@10", "recall@100": "recall@100", "map": "MAP"},
 )
-"""Secondary metrics with a table of their own, and their headings."""
+"""Secondary metrics with separate tables, and their headings."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Models on the tasks that all of them have, each against the first.
+    """Models on their common tasks, each against the first.
 
     Args:
         results: one per model.
-        shared: the same, with the common tasks alone.
+        shared: the results restricted to the common tasks.
         differences: by task, and for the average of a suite, one per further model: that model minus the first.
     """
 
@@ -42,11 +42,11 @@ class Comparison:
 
     @property
     def tasks(self) -> tuple[str, ...]:
-        """The tasks that all models have, with the same items."""
+        """The common tasks, with the same items."""
         return tuple(self.shared[0].scores)
 
     def to_json(self) -> dict[str, Any]:
-        """The comparison as plain data, ready for `json.dumps`."""
+        """The comparison as JSON data."""
         models = [result.model for result in self.results]
         plain = {
             task: [{"model": model, **vars(found)} for model, found in zip(models[1:], differences, strict=True)]
@@ -56,7 +56,7 @@ class Comparison:
         return found | ({"average_over": list(self.shared[0].average_over)} if AVERAGE in plain else {})
 
     def table(self) -> Table:
-        """Below each task a row for each model: score, interval, and the difference to the first."""
+        """For each task, a row per model: score, interval, and the difference to the first."""
         first, rows, sections, headings = self.shared[0], list[list[str]](), list[int](), dict[str, str]()
         for task, differences in self.differences.items():
             heading = first.average_label if task == AVERAGE else first.scores[task].title or task
@@ -72,10 +72,10 @@ class Comparison:
         columns = ("model", "score", "95 % interval", "difference [95 %]", "p")
         return table_of(columns, rows, caption="\n".join(below), styles=headings, sections=sections)
 
-    def beside(self) -> list[Table]:
+    def secondary_tables(self) -> list[Table]:
         """Tables of secondary metrics of labelled texts and of search."""
         found = []
-        for headings in _BESIDE:
+        for headings in _SECONDARY:
             rows: list[list[str]] = []
             for task in self.tasks:
                 if all(headings.keys() <= each.scores[task].metrics.keys() for each in self.shared):
@@ -86,7 +86,7 @@ class Comparison:
         return found
 
     def __str__(self) -> str:
-        """What the terminal shows."""
+        """The table as text."""
         return text_of(self.table())
 
 
@@ -124,12 +124,12 @@ class Spread:
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Spread:
-        """The spread of one score for each seed."""
+        """The spread of scores, one per seed."""
         return cls(float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else 0.0, len(values))
 
     @property
     def interval(self) -> tuple[float, float] | tuple[None, None]:
-        """The 95 % interval of the mean by Student's t: (low, high); none of a single seed."""
+        """The 95 % interval of the mean by Student's t: (low, high); none for a single seed."""
         from scipy.stats import t
 
         if self.seeds < 2:
@@ -144,7 +144,7 @@ class Spread:
 def mean_over_seeds(results: Sequence[Result]) -> Result:
     """One result for several seeds of a run: mean scores, with their standard deviations.
 
-    Intervals and p-values hold over test items and seeds; the deviations are those of a single run.
+    Intervals and p-values cover test items and seeds; deviations are those of a single run.
 
     Raises:
         SettingsError: fewer than two seeds, or no task in common.
@@ -168,13 +168,13 @@ def mean_over_seeds(results: Sequence[Result]) -> Result:
 
 
 def seeds_of_runs(models: Sequence[str]) -> list[list[str]]:
-    """Models grouped: run directories whose config differs in the seed alone stand together, by their seeds.
+    """Models in groups of runs that differ only in the seed, ordered by seed.
 
     Args:
-        models: run directories, their `model/` directories, or anything else, which stays by itself.
+        models: run directories, their `model/` directories, or other models, each in a group of its own.
 
     Raises:
-        SettingsError: no two runs differ in their seed alone.
+        SettingsError: no two runs differ only in the seed.
     """
     groups: dict[str, dict[Any, str]] = {}
     for model in models:
@@ -194,7 +194,7 @@ def _config(model: Path) -> tuple[str | None, Any]:
     for path in (model / "run.json", model.parent / "run.json"):
         try:
             record = json.loads(path.read_text(encoding="utf-8"))
-            if "methods" in record:  # a comparison: the chosen model may be of any method
+            if "methods" in record:  # a comparison: its model may be of any method
                 continue
             config = record["asked"]
             seed = config["settings"].pop("seed")
@@ -207,13 +207,13 @@ def _config(model: Path) -> tuple[str | None, Any]:
 
 
 def mean_score(scores: Sequence[Score]) -> Score:
-    """The mean of one task's scores over the seeds of a run, with an interval over its items and over seeds.
+    """The mean of one task's scores over the seeds of a run, with an interval over items and seeds.
 
-    Seeds add Student's t with n − 1 degrees of freedom times the standard error. Runs with equally many seeds are
-    paired by the order of their seeds.
+    Seeds add Student's t with n − 1 degrees of freedom times the standard error. Runs with equal numbers of seeds are
+    paired in order.
 
     Args:
-        scores: (n,) of runs that differ in their seeds, over the same items.
+        scores: (n,) of runs with different seeds, over the same items.
     """
     first, of_seeds = scores[0], np.stack([score.samples for score in scores])
     samples = mean_of_few(of_seeds, of_seeds.shape[1]) if len(scores) > 1 else of_seeds[0]
@@ -234,7 +234,7 @@ def mean_score(scores: Sequence[Score]) -> Score:
 
 
 def _shared(results: Sequence[Result]) -> tuple[Result, ...]:
-    """The results with only the tasks that all of them have, over the same items."""
+    """The results restricted to common tasks over the same items."""
 
     def items(score: Score) -> tuple[int, str | None]:
         return score.n, dict(part.partition(":")[::2] for part in score.signature.split("|")).get("data")

@@ -38,7 +38,7 @@ _SCORERS: dict[Callable[..., Score], tuple[DataSet, ...]] = {
     published.score_twitterpara: (catalogue.TWITTERPARA,),
     published.score_scidocs: (catalogue.SCIDOCS,),
 }
-"""What scores an encoder on each of these data sets alone."""
+"""Scorers of single data sets."""
 TASKS = {each.name: Task((each,), score) for score, datasets in _SCORERS.items() for each in datasets}
 for _name, (_protocol, _datasets) in catalogue.TRANSFER.items():
     TASKS[_name] = Task(_datasets, partial(transfer.score_classification, _name, _protocol))
@@ -52,7 +52,7 @@ class Suite:
 
     Args:
         tasks: their names, in the order of printing.
-        averaged: those that enter the average.
+        averaged: those in the average.
     """
 
     tasks: tuple[str, ...]
@@ -71,9 +71,9 @@ SUITES: dict[str, Suite] = {
     "stsb-cross": _suite([name for name in catalogue.STSB_CROSS if not name.endswith("-dev")]),
     "transfer": _suite([*catalogue.TRANSFER]),
     "useb": _suite(["askubuntu", "cqadupstack", "twitterpara", "scidocs"]),
-    # The three measure different things on different scales: an average would mean nothing.
+    # The three have different scales: an average would be meaningless.
     "afs": _suite(_ARGUMENTS, exclude=_ARGUMENTS),
-    # Only `documents`, which any suite can have beside it.
+    # Only `documents`, which can be added to any suite.
     CONTEXT: _suite([]),
 }
 
@@ -108,34 +108,33 @@ def evaluate(
         model: anything `as_encoder` takes.
         suite: a name in `SUITES`.
         task: one or several names in `TASKS`, instead of a suite.
-        documents: a corpus with documents, for the label-free score `context`; or what `read_corpus` reads.
-        hold_out: how many of its documents are scored: as many as `train` was to keep apart.
-        judges: label-free scores of `documents`, names in `METRICS` or `all`; without it `context` alone. A corpus
-            without documents has those of single sentences.
-        pairs: a file with columns sentence1, sentence2, score; its score goes by the name of the file.
-        relevance: a file with columns query, text: the relevant one.
+        documents: a corpus with documents, or anything `read_corpus` reads, for the label-free score `context`.
+        hold_out: number of its documents to score, as held out by `train`.
+        judges: label-free scores of `documents`, names in `METRICS` or `all`; by default `context`. A corpus without
+            documents has those of single sentences.
+        pairs: a file with columns sentence1, sentence2, score; the score has the name of the file.
+        relevance: a file with columns query, text (a relevant one).
         labels: a file with columns text, label.
-        columns: what the columns of that file are called, where they have other names; a list of names instead of one
-            joins their texts.
-        clean: what is taken out of the texts of these files, and of `documents`: as for `read_corpus`.
-        retrieval: a folder in BEIR's layout or a data set of the hub, to search in (see `read_task`), or several; the
-            score is `retrieval`, of several `retrieval-` and the name of each.
-        split: whose judgements of `retrieval` are read.
-        data: a mirror of the data sets; without it SELFSENT_DATA, then the hub.
-        name: how to call the model in the result.
-        fast: compute in bfloat16 where this machine is faster in it, for models given by directory or hub id.
-        int8: likewise, and some products in 8 bits on a CPU that has them.
-        pooling: of the transformer of a directory or hub id, instead of the model's own; a cross-encoder's becomes an
-            encoder.
-        classifier: of the suite `transfer` and of `labels`: `exact`, or `senteval`, which is stopped early as for
+        columns: names of that file's columns, if different; a list in place of a name joins their texts.
+        clean: cleaners of these files and of `documents`, as for `read_corpus`.
+        retrieval: a folder in BEIR's layout or a data set of the hub (see `read_task`), or several. The score is called
+            `retrieval`, or, for several, `retrieval-` and the name.
+        split: of the judgements of `retrieval`.
+        data: a mirror of the data sets; by default SELFSENT_DATA, then the hub.
+        name: of the model in the result.
+        fast: compute in bfloat16 if this machine is faster in it, for models given by directory or hub id.
+        int8: likewise, with some products in 8 bits on a CPU that supports them.
+        pooling: of the transformer of a directory or hub id, instead of the model's own; it also makes a
+            cross-encoder's transformer an encoder.
+        classifier: of the suite `transfer` and of `labels`: `exact`, or `senteval` with early stopping, as for
             published scores.
-        progress: called with the name of each task before it runs; or a `Progress`, whose `notice` is.
-        quiet: nothing is called.
+        progress: called with the name of each task before it runs; or a `Progress`, for its `notice`.
+        quiet: without progress.
 
     Raises:
-        SettingsError: nothing to score, an unknown suite, task or classifier, or `pooling` of what has no transformer.
-        DataError: nothing could be scored, or a file of one's own is damaged. Otherwise absent
-            sets are named in the result and the rest is scored.
+        SettingsError: nothing to score, an unknown suite, task or classifier, or `pooling` without a transformer.
+        DataError: nothing could be scored, or a user's file is damaged. Otherwise absent sets are named in the result,
+            and the rest is scored.
         BaseEncoderError: the model cannot be loaded.
     """
     if isinstance(progress, Progress):
@@ -203,14 +202,14 @@ def check_request(
     classifier: transfer.Classifier = "exact",
     **files: str | Path | None,
 ) -> tuple[tuple[str, ...], dict[str, Callable[..., Score]]]:
-    """Find out without a model what `evaluate` would refuse; the arguments are its own.
+    """Check the arguments of `evaluate` without a model.
 
     Returns:
-        (the published tasks to run, and by name what scores an encoder on the user's own files, which are read here).
+        (the published tasks to run, and scorers on the user's own files, by name; the files are read here).
 
     Raises:
         SettingsError: nothing to score, or an unknown suite, task or classifier.
-        DataError: a file of one's own is damaged.
+        DataError: a user's file is damaged.
     """
     if classifier not in transfer.CLASSIFIERS:
         raise SettingsError(f"there is no classifier {classifier!r}; {guess(classifier, transfer.CLASSIFIERS)}")
@@ -245,15 +244,15 @@ def check_request(
 
 
 def load_pairs(task: str | None, pairs: str | Path | None, store: Store) -> Rows:
-    """Pairs with scores, of a task or of a file of one's own.
+    """Pairs with scores, from a task or the user's file.
 
     Args:
         task: a task that is one data set of scored pairs, such as `stsb-dev`.
         pairs: a file with columns sentence1, sentence2, score.
-        store: where data sets come from.
+        store: reader of data sets.
 
     Raises:
-        SettingsError: both or neither are given, or the task has no scored pairs.
+        SettingsError: both or neither, or a task without scored pairs.
         DataError: the data is absent or damaged.
     """
     if (task is None) == (pairs is None):

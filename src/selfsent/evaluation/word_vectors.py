@@ -20,36 +20,36 @@ SMOOTH = 1e-3
 """The `a` of Arora et al.'s a / (a + p(word))."""
 Mean = Literal["mean", "sif", "nostop"]
 PREFIXES: dict[str, Mean] = {"glove": "mean", "word2vec": "mean", "fasttext": "mean", "sif": "sif", "nostop": "nostop"}
-"""What stands before a file, and how its vectors are averaged. What kind of file it is, its content says."""
+"""Prefixes of files, and how vectors are averaged. The file format is detected from the content."""
 _VERSION = 2
-"""Of the table in the cache: raise it when files are read otherwise."""
+"""Version of the cached table: bump when parsing changes."""
 _TABLE = ("vectors.f32", "words.parquet")
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
 
 
 def words_file(model: str) -> tuple[Path, Mean] | None:
-    """The file of `glove:FILE` and the like, and how its vectors are averaged; None for any other name."""
+    """The file of `glove:FILE` and similar, and how its vectors are averaged; None for any other name."""
     prefix, _, file = model.partition(":")
     return (Path(file).expanduser(), PREFIXES[prefix]) if prefix in PREFIXES and file else None
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text as they stand: runs of letters and digits, with apostrophes inside."""
+    """The words of a text, unchanged: runs of letters and digits, with inner apostrophes."""
     return _WORD.findall(text)
 
 
 class WordVectors:
-    """Sentence vectors that are means of word vectors: a function of n texts that returns (n, d).
+    """Means of word vectors as sentence vectors: n texts -> (n, d).
 
-    The file is what `word_blocks` reads. It is read once into a table in the cache, of which only the rows that are
-    needed are looked at afterwards. A word is looked up as it stands, then in lower case. Words the file lacks are left
-    out. A text with no word that has a vector has a vector of zeros.
+    The file, in a format of `word_blocks`, is read once into a cached table, from which only needed rows are read. A
+    word is looked up unchanged, then in lower case; unknown words are skipped. A text without known words has a zero
+    vector.
 
     Args:
         path: the file.
-        mean: `mean`; `nostop`, without scikit-learn's English stop words; or `sif` (Arora, Liang and Ma, 2017): a word
-            weighs a / (a + p), p being its share of all words of the texts that are encoded together, and the first
-            direction of their vectors is taken off.
+        mean: `mean`; `nostop`, without scikit-learn's English stop words; or `sif` (Arora, Liang and Ma, 2017): words
+            are weighted by a / (a + p), with p their relative frequency in the texts encoded together, and the first
+            singular direction is removed.
 
     Example:
         >>> vectors = WordVectors(Path("glove.6B.300d.txt"))  # doctest: +SKIP
@@ -61,10 +61,10 @@ class WordVectors:
         self.path, self.mean = path, mean
 
     def check(self) -> None:
-        """Find out quickly whether the file can be read.
+        """Check quickly that the file can be read.
 
         Raises:
-            DataError: it cannot, or its first lines are no word vectors.
+            DataError: it cannot be read, or its first lines are no word vectors.
         """
         next(word_blocks(self.path))
 
@@ -73,7 +73,7 @@ class WordVectors:
 
         Raises:
             DataError: the file cannot be read, or is damaged.
-            OutputError: the table of it cannot be written.
+            OutputError: the cached table cannot be written.
         """
         from scipy.sparse import csr_matrix
 
@@ -91,7 +91,7 @@ class WordVectors:
         return (_without_first_direction(means) if self.mean == "sif" else means).astype(np.float32)
 
     def _counted(self, words: list[str]) -> list[str]:
-        """The words that enter the mean."""
+        """The words in the mean."""
         if self.mean != "nostop":
             return words
         from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
@@ -105,7 +105,7 @@ class WordVectors:
         return table, has
 
     def _rows(self, words: list[str]) -> NDArray[np.int64]:
-        """The row of each word, -1 where there is none."""
+        """The row of each word, or -1."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -117,7 +117,7 @@ class WordVectors:
 
     @cached_property
     def _table(self) -> tuple[Any, NDArray[np.float32]]:
-        """The words, and their vectors as they lie on disk."""
+        """The words, and their memory-mapped vectors."""
         import pyarrow.parquet as pq
 
         words = pq.read_table(self._directory / "words.parquet")["word"].combine_chunks()
@@ -145,6 +145,6 @@ class WordVectors:
 
 
 def _without_first_direction(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Vectors (n, d) less their share of the first right singular vector of all of them."""
+    """Vectors (n, d) minus their projection on their first right singular vector."""
     first = np.linalg.eigh(vectors.T @ vectors)[1][:, -1]
     return np.asarray(vectors - np.outer(vectors @ first, first))

@@ -1,1 +1,1 @@
-"""What repeats the papers: their tables, their analyses, and their figures beside ours."""
+"""Reproduction of the papers: tables, analyses, and comparisons with our numbers."""

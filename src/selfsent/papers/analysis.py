@@ -1,4 +1,4 @@
-"""The papers' analyses: which words a similarity hangs on, and how vectors lie in their space."""
+"""The papers' analyses: importance of words for a similarity, and geometry of the vectors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def similar_pairs(rows: Rows, least: float = SIMILAR) -> tuple[list[str], list[s
 
     Args:
         rows: sentence1, sentence2, score.
-        least: share of the highest score that a pair must have; 0.8 is 4 of 5.
+        least: minimum score as a share of the highest; 0.8 is 4 of 5.
 
     Raises:
         DataError: no pair is as similar as that.
@@ -38,12 +38,12 @@ def similar_pairs(rows: Rows, least: float = SIMILAR) -> tuple[list[str], list[s
 
 @dataclass(frozen=True)
 class WordImportance:
-    """Which parts of speech matter.
+    """Importance of parts of speech.
 
     Args:
-        decisive: by part of speech, the share of sentences in which such a word lowers the similarity most.
-        present: by part of speech, its share of all words: what chance would give.
-        sentences: how many sentences were looked at.
+        decisive: share of sentences in which dropping such a word lowers the similarity most, by part of speech.
+        present: share of all words, by part of speech: chance level.
+        sentences: number of sentences.
     """
 
     decisive: dict[str, float]
@@ -85,7 +85,7 @@ def word_importance(
 
 @dataclass(frozen=True)
 class Space:
-    """How vectors lie on the sphere (Wang and Isola, 2020); of both figures less is better.
+    """Geometry of vectors on the sphere (Wang and Isola, 2020); smaller is better for both.
 
     Args:
         model: name of the encoder.
@@ -126,7 +126,7 @@ def uniformity(encoder: Encoder, texts: Sequence[str]) -> float:
         raise DataError("uniformity needs two distinct texts or more")
     vectors = encoder(distinct).astype(np.float64)
     vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
-    squares = np.square(vectors).sum(1)  # 1, and 0 of a zero vector
+    squares = np.square(vectors).sum(1)  # 1, or 0 for a zero vector
     n, total = len(vectors), 0.0
     for start in range(0, n, 1024):
         block = slice(start, start + 1024)

@@ -24,15 +24,15 @@ from selfsent.training.plan import make_plan
 
 
 def check_corpus_size(method: str, base: str | None, task: str | None, data: str | Path | None) -> None:
-    """Find out what is wrong before the corpus is read; arguments as for `corpus_size`.
+    """Check arguments of `corpus_size` before reading the corpus.
 
     Raises:
-        SettingsError: the method reads what stands beside a sentence, or there is no such task.
+        SettingsError: a method that reads neighbours, or an unknown task.
         DataError: the data of the task is absent.
     """
     if make_plan(get_method(method), base).reads_documents:
         raise SettingsError(
-            f"corpus-size draws sentences one by one, and {method} reads what stands beside them: name another --method"
+            f"corpus-size draws sentences one by one, and {method} reads their neighbours: name another `method`"
         )
     if task not in (None, CONTEXT):
         check_request(task=task)
@@ -54,16 +54,16 @@ def corpus_size(
     bits: Mapping[str, Any] | None = None,
     **changes: Any,
 ) -> tuple[str, dict[int, Spread]]:
-    """Train on some of the sentences and score the model, for every size and seed.
+    """Train on samples of the sentences and score the models, for every size and seed.
 
     Args:
-        corpus: what sentences are drawn from.
+        corpus: to draw sentences from.
         method: its name.
         base: as for `selfsent.train`.
-        output: where the runs go, each in SIZE-SEED; finished ones are read, and those that were stopped go on.
+        output: directory of the runs, each in SIZE-SEED; finished ones are read, interrupted ones resumed.
         sizes: numbers of sentences; by default a 64th, a 16th and a 4th of them, and all.
-        seeds: a run for each.
-        task: what is scored; by default the label-free score, on documents that are held out.
+        seeds: one run each.
+        task: to score on; by default the label-free score on held-out documents.
         data: a mirror of the data sets.
         begins: called with a line before each run.
         ends: called with a line after it.
@@ -71,10 +71,10 @@ def corpus_size(
         **changes: settings of the runs.
 
     Returns:
-        What is scored, and the score over seeds by size, ascending.
+        The metric, and the score over seeds by size, ascending.
 
     Raises:
-        SettingsError: more sentences are asked for than there are.
+        SettingsError: a size exceeds the corpus.
     """
     train_rows = np.arange(len(corpus))
     if task in (None, CONTEXT):
@@ -84,14 +84,14 @@ def corpus_size(
         metric, score = str(task), partial(TASKS[str(task)], store=Store(data))
     chosen = sorted(set(sizes or (max(2, len(train_rows) // part) for part in (64, 16, 4, 1))))
     if chosen[-1] > len(train_rows):
-        raise SettingsError(f"--sizes asks for {chosen[-1]:,} texts; there are {len(train_rows):,} to train on")
+        raise SettingsError(f"`sizes` asks for {chosen[-1]:,} texts; there are {len(train_rows):,} to train on")
 
     def trained(size: int, seed: int) -> float:
-        what, place = f"{corpus.report.counted(size)}, seed {seed}", output / f"{size}-{seed}"
+        what, directory = f"{corpus.report.counted(size)}, seed {seed}", output / f"{size}-{seed}"
         begins(what)
         texts = corpus.texts(np.sort(np.random.default_rng(seed).choice(train_rows, size, replace=False)))
-        api.train(texts, method, base, place, seed=seed, resume=True, data=data, **changes)
-        found = score(as_encoder(str(place / "model"), **(bits or {}))).score
+        api.train(texts, method, base, directory, seed=seed, resume=True, data=data, **changes)
+        found = score(as_encoder(str(directory / "model"), **(bits or {}))).score
         ends(f"{what}: {metric} {found:.2f}")
         return found
 

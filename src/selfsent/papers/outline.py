@@ -15,13 +15,13 @@ from selfsent.recipes.recipe import read_recipe, variants_of
 
 
 def shipped() -> dict[str, Path]:
-    """The files of the recipes that ship, by name."""
+    """The files of the shipped recipes, by name."""
     folder = Path(str(resources.files("selfsent.papers"))) / "tables"
     return {file.stem: file for file in sorted(folder.glob("*.yaml"))}
 
 
 def recipe_file(name: str | Path) -> Path:
-    """The file of a recipe: a shipped one by its name, any other by its path.
+    """The file of a recipe: a shipped one by name, any other by path.
 
     Raises:
         SettingsError: neither a shipped name nor the path of a YAML file.
@@ -35,16 +35,16 @@ def recipe_file(name: str | Path) -> Path:
 
 
 def outline(name: str | Path, mirror: str | Path | None = None) -> dict[str, Any]:
-    """A recipe and its variants as plain data; bases are not looked for.
+    """A recipe and its variants as plain data; bases are not resolved.
 
     Args:
         name: a shipped one, or a file.
-        mirror: of the data sets, in which what it needs is looked for.
+        mirror: of the data sets, searched for its inputs.
 
     Returns:
-        `name` and `title`; what it `repeats`: tables of which its variants have rows, and figures (`IS-BERT 1`, `TSDAE
-        figure 3`); what any variant `needs`, each once (see `Need`); and the `variants` by name (empty for a single
-        one), each with its methods, its encoder, and the published rows and figures it repeats.
+        `name` and `title`; `repeats`: reproduced tables and figures (`IS-BERT 1`, `TSDAE figure 3`); `needs` of all
+        variants, each once (see `Need`); and the `variants` by name (empty for a single one), each with its methods,
+        its encoder, and the published rows and figures it reproduces.
 
     Raises:
         SettingsError: no such recipe, or a fault in it, with file and line.

@@ -19,20 +19,20 @@ if TYPE_CHECKING:
 
 FORMATS = (".png", ".svg")
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-"""Okabe and Ito's, which colour-blind readers can tell apart."""
+"""The colour-blind-safe palette of Okabe and Ito."""
 GREY, GRID = "#999999", "#e5e5e5"
 KINDS = {
     **{"NOUN": "nouns", "PROPN": "names", "VERB": "verbs", "ADJ": "adjectives", "ADV": "adverbs", "PRON": "pronouns"},
     **{"DET": "determiners", "ADP": "prepositions", "CONJ": "conjunctions", "PART": "particles", "NUM": "numbers"},
     "PUNCT": "punctuation",
 }
-"""Parts of speech as a reader names them."""
+"""Displayed names of parts of speech."""
 STYLE: dict[Any, Any] = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.axisbelow": True,
     "font.size": 10,
-    # A model's name is shown as it is, dollar signs included.
+    # Dollar signs in a model's name are literal.
     "text.parse_math": False,
     "savefig.bbox": "tight",
     # The same data gives the same file.
@@ -42,31 +42,31 @@ STYLE: dict[Any, Any] = {
 
 
 def check_plots(paths: Sequence[str | Path]) -> None:
-    """Refuse what cannot be plotted, before anything that takes long.
+    """Check the output of plots, before any slow work.
 
     Raises:
-        OutputError: a file that is neither PNG nor SVG.
+        OutputError: neither PNG nor SVG.
         SettingsError: matplotlib is not installed.
     """
     for path in map(Path, paths):
         if path.suffix not in FORMATS:
-            raise OutputError(f"--plot {path} must end in {' or '.join(FORMATS)}")
+            raise OutputError(f"a plot must end in {' or '.join(FORMATS)}")
     if paths and find_spec("matplotlib") is None:
-        raise SettingsError("--plot needs matplotlib: pip install 'selfsent[plot]'")
+        raise SettingsError("plots need matplotlib: pip install 'selfsent[plot]'")
 
 
 def draw(plot: Callable[[Axes], None], paths: Sequence[str | Path]) -> None:
-    """Draw a plot and write it to files, each whole or not at all.
+    """Draw a plot and write it to files, each atomically.
 
     Raises:
         OutputError: a file cannot be written.
     """
     from matplotlib import rc_context
 
-    # Not pyplot: it keeps every figure in memory and picks a backend for windows.
+    # Not pyplot: it keeps every figure in memory and chooses a window backend.
     from matplotlib.figure import Figure
 
-    with rc_context(STYLE):  # which texts and lines take when they are made
+    with rc_context(STYLE):  # texts and lines read it on creation
         figure = Figure(figsize=(6, 3.6))
         plot(figure.add_subplot())
         for path in paths:
@@ -74,7 +74,7 @@ def draw(plot: Callable[[Axes], None], paths: Sequence[str | Path]) -> None:
 
 
 def save(figure: Figure, path: str | Path) -> None:
-    """Write a figure, whole or not at all.
+    """Write a figure atomically.
 
     Raises:
         OutputError: the file cannot be written.
@@ -87,7 +87,7 @@ def save(figure: Figure, path: str | Path) -> None:
 
 
 def plot_words(axes: Axes, found: Mapping[str, WordImportance]) -> None:
-    """Which words a similarity hangs on: by part of speech, a bar for each model before the grey one of all words.
+    """Importance of parts of speech: a bar for each model, before a grey one for their frequency.
 
     Args:
         axes: to draw on.
@@ -101,9 +101,9 @@ def plot_words(axes: Axes, found: Mapping[str, WordImportance]) -> None:
     shares = [100 * first.present[tag] for tag in tags]
     chance = axes.barh(range(len(tags)), shares, 0.92, color="#dddddd", label="share of all words")
     for number, (name, one) in enumerate(found.items()):
-        places = [place + (number - (len(found) - 1) / 2) * thick for place in range(len(tags))]
+        positions = [row + (number - (len(found) - 1) / 2) * thick for row in range(len(tags))]
         values = [100 * one.decisive.get(tag, 0.0) for tag in tags]
-        bars = axes.barh(places, values, 0.86 * thick, color=COLOURS[number % len(COLOURS)], label=name)
+        bars = axes.barh(positions, values, 0.86 * thick, color=COLOURS[number % len(COLOURS)], label=name)
         axes.bar_label(bars, [f"{value:.0f}" if value >= 0.5 else "" for value in values], padding=3, fontsize=8)
     axes.set_yticks(range(len(tags)), [KINDS.get(tag, tag) for tag in tags])
     axes.tick_params(axis="y", length=0)
@@ -119,7 +119,7 @@ def plot_corpus_size(axes: Axes, curve: Mapping[int, Spread], metric: str) -> No
     Args:
         axes: to draw on.
         curve: the score over seeds by size, ascending.
-        metric: what the score is.
+        metric: name of the score.
     """
     sizes, means = list(curve), [spread.mean for spread in curve.values()]
     deviations = [spread.deviation for spread in curve.values()]
@@ -129,10 +129,10 @@ def plot_corpus_size(axes: Axes, curve: Mapping[int, Spread], metric: str) -> No
 
 
 def plot_space(axes: Axes, found: Sequence[Space]) -> None:
-    """Alignment against uniformity, one point a model; the lower left is best."""
+    """Alignment against uniformity, one point per model; the lower left is best."""
     for number, one in enumerate(found):
         axes.scatter(one.uniformity, one.alignment, color=COLOURS[number % len(COLOURS)], s=45, label=one.model)
-    # From the best value to that of vectors all alike, so that plots of other models look alike.
+    # From the best value to that of equal vectors, so that plots of different models are comparable.
     axes.set_xlim(-4.1, 0.1)
     axes.set_ylim(0, 1.25 * max(one.alignment for one in found) or 1)
     _label(axes, "uniformity (less is better)", "alignment (less is better)")
@@ -145,14 +145,14 @@ def _label(axes: Axes, across: str, up: str) -> None:
 
 
 def _legend(axes: Axes, last: Any = None) -> None:
-    """Above the plot, where nothing can be taken for data or hide it."""
+    """Place the legend above the plot, where it hides no data."""
     handles, _ = axes.get_legend_handles_labels()
     handles.sort(key=lambda handle: handle is last)
     axes.legend(handles=handles, frameon=False, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2)
 
 
 def _logarithmic(axes: Axes, sizes: Sequence[int]) -> None:
-    """A logarithmic axis that names the sizes that were tried, as far as their names do not overlap."""
+    """A logarithmic axis with ticks at the sizes, as far as labels do not overlap."""
     from math import log
 
     axes.set_xscale("log")

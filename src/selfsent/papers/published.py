@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Record = dict[str, Any]
 ROW = ("paper", "table", "method", "group")
-"""What makes a row of a table, all of whose numbers have it in common."""
+"""Fields that identify a row of a table."""
 
 AGGREGATION = "its STS12-16 scores are weighted means over sub-sets, not `all`: not comparable with the other rows"
 
@@ -37,7 +37,7 @@ DATASETS: dict[str, dict[str, str]] = {
     "sts17": {f"sts17-{pair}": f"STS17 {pair.upper()}" for pair in _STS17}
     | {"sts17-es-en": "STS17 EN-ES", "sts17-fr-en": "STS17 EN-FR"},
 }
-"""By suite: our task -> the data set's name in the papers."""
+"""By suite: our task -> name of the data set in the papers."""
 
 TABLES: dict[str, tuple[tuple[str, str], ...]] = {
     "sts": (("IS-BERT", "1"), ("BSL", "1"), ("BSL", "4"), ("SALBERT", "3"), ("TSDAE", "11")),
@@ -46,7 +46,7 @@ TABLES: dict[str, tuple[tuple[str, str], ...]] = {
     "afs": (("IS-BERT", "2"), ("BSL", "10")),
     "sts17": (("BSL", "3"),),
 }
-"""By suite: (paper, table). Only these report the protocol of the suite on test data."""
+"""By suite: (paper, table). Only these use the protocol of the suite on test data."""
 
 METRICS = ("spearman", "accuracy", "MAP", "MAP@100", "AP", "mean of the four")
 
@@ -65,7 +65,7 @@ _DEFECTS: tuple[tuple[Callable[[Record], bool], str], ...] = (
         "500 questions move the accuracy in steps of 0.2: this must be a mean over runs",
     ),
 )
-"""What is known to be wrong with published numbers, beyond the notes of the records."""
+"""Known errors in published numbers, beyond the notes of the records."""
 
 
 @cache
@@ -76,22 +76,22 @@ def records() -> tuple[Record, ...]:
 
 
 def defects(record: Record) -> list[str]:
-    """What is known to be wrong with a published number, beyond its own note."""
+    """Known errors in a published number, beyond its own note."""
     return [text for wrong, text in _DEFECTS if wrong(record)]
 
 
 def published_rows(suite: str) -> list[Record]:
-    """The published rows that stand beside a suite, one for each method of a table; none for a suite of no paper.
+    """The published rows for a suite, one per method of a table; none if no paper has it.
 
     Returns:
-        Of each row `paper`, `table`, `method`, `group`, the `source` it is quoted from, `values` by task (times 100;
+        For each row `paper`, `table`, `method`, `group`, the `source` it is quoted from, `values` by task (times 100;
         `average` is the printed one), and known defects as `footnotes`.
     """
     task_of = {name: task for task, name in DATASETS.get(suite, {}).items()} | {"Avg": AVERAGE}
     rows: dict[tuple[str, ...], Record] = {}
     for record in records():
-        place = record["paper"], record["table"]
-        if place in TABLES.get(suite, ()) and record["dataset"] in task_of and record["metric"] in METRICS:
+        table = record["paper"], record["table"]
+        if table in TABLES.get(suite, ()) and record["dataset"] in task_of and record["metric"] in METRICS:
             new = {key: record.get(key) for key in (*ROW, "source")} | {"values": {}, "footnotes": []}
             row = rows.setdefault(tuple(record[key] for key in ROW), new)
             row["values"][task_of[record["dataset"]]] = float(record["value"])
@@ -101,23 +101,23 @@ def published_rows(suite: str) -> list[Record]:
 
 
 class Published:
-    """The published rows of a suite, to stand below results.
+    """The published rows of a suite, to show below results.
 
     Args:
         suite: its name.
 
     Raises:
-        SettingsError: without a suite, or for a suite that no paper reports.
+        SettingsError: no suite, or one in no paper.
     """
 
     def __init__(self, suite: str | None) -> None:
         self.rows = published_rows(suite or "")
         if not self.rows:
             reason = f"no table of the papers belongs to {suite}" if suite else "published rows belong to a suite"
-            raise SettingsError(f"--published: {reason}; give --suite sts, sts17, transfer, useb or afs")
+            raise SettingsError(f"`published`: {reason}; give suite=sts, sts17, transfer, useb or afs")
 
     def table(self, results: Sequence[Result]) -> Table:
-        """Results over the published rows; which table a row is from, and its defects, stand below.
+        """Results above the published rows, with their tables and defects as footnotes.
 
         Args:
             results: one per model, all of the suite.
@@ -127,7 +127,7 @@ class Published:
         suite = results[0].suite or ""
         tasks = [task for task in DATASETS[suite] if any(task in each.scores for each in results)]
         averages = list(dict.fromkeys(each.average_label for each in results if each.average is not None))
-        # The papers' average is over their whole table: beside an average over less, it would mislead.
+        # The papers' average is over their whole table: it is not comparable with an average over less.
         columns = [*tasks, *(label if label == AVERAGE else "" for label in averages)]
         cells = []
         for each in results:
@@ -145,7 +145,7 @@ class Published:
         below += [f"{key}: {origin}" for origin, key in origins.items()]
         below += [f"({number}) {note}" for note, number in notes.items()]
         headings = ["model", "from", *(task.removeprefix(f"{suite}-") for task in tasks), *averages]
-        # Without lines between the columns, names need not be broken on a terminal of 100 columns.
+        # Without lines between columns, names fit on a terminal of 100 columns.
         table = table_of(headings, cells, left=(0, 1), caption="\n".join(below), box=SIMPLE, pad_edge=False)
         for column in table.columns:
             column.overflow = "fold"
@@ -154,6 +154,6 @@ class Published:
 
 
 def marked(notes: Iterable[str], numbers: dict[str, int]) -> str:
-    """The marks of footnotes, ` (1,2)`; new ones get the next numbers."""
+    """The marks of footnotes, ` (1,2)`; new notes get the next numbers."""
     marks = ",".join(str(numbers.setdefault(note, len(numbers) + 1)) for note in notes)
     return f" ({marks})" if marks else ""

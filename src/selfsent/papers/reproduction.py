@@ -1,4 +1,4 @@
-"""Our scores beside the papers': the difference, and whether the published number lies within our interval."""
+"""Our scores compared with the papers': difference, and whether the published number is within our interval."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 Scores = Mapping[str, Mapping[str, Any]]
-"""By task, a score as `Score.to_json` gives it; over seeds with the values of each metric under `seeds`."""
+"""Scores by task, from `Score.to_json`; over seeds with the values of each metric under `seeds`."""
 
 _TASKS = {theirs: task for names in DATASETS.values() for task, theirs in names.items()} | {"STSb (GLUE)": "stsb-dev"}
 _METRICS = {
@@ -37,7 +37,7 @@ _METRICS = {
 }
 _AVERAGES = {"Avg (7 STS)": SUITES["sts"].averaged, "USEB Avg": SUITES["useb"].tasks}
 _DIFFERS = "differs"
-"""Key of a recipe's published row: how the recipe differs from it."""
+"""Key of a recipe's published row: the recipe's deviation from it."""
 
 
 @dataclass(frozen=True)
@@ -45,13 +45,13 @@ class Reproduction:
     """A published number and ours.
 
     Args:
-        published: the record of the published one.
-        ours: times 100, None without a score.
-        low: lower end of our 95 % interval, None without one.
+        published: record of the published number.
+        ours: times 100; None without a score.
+        low: lower end of our 95 % interval, or None.
         high: its upper end.
-        leaked: whether ours is no test.
-        notes: known defects of the published number, and how ours differs from it.
-        stand_ins: what replaced the paper's data for ours.
+        leaked: whether ours is contaminated.
+        notes: known defects of the published number, and deviations of ours.
+        stand_ins: replacements of the paper's data in ours.
     """
 
     published: Record
@@ -64,12 +64,12 @@ class Reproduction:
 
     @property
     def difference(self) -> float | None:
-        """Ours less the published one."""
+        """Ours minus the published one."""
         return None if self.ours is None else self.ours - float(self.published["value"])
 
     @property
     def within(self) -> bool | None:
-        """Whether the published one lies within our interval; None without one."""
+        """Whether the published one is within our interval; None without one."""
         if self.low is None or self.high is None:
             return None
         return self.low <= float(self.published["value"]) <= self.high
@@ -81,7 +81,7 @@ class Reproduction:
 
 
 def records_of(recipe: Recipe) -> list[Record]:
-    """The published numbers that a recipe repeats.
+    """The published numbers reproduced by a recipe.
 
     Raises:
         SettingsError: a row of the recipe matches none, with file and line.
@@ -102,7 +102,7 @@ def reproduced(published: Sequence[Record], scores: Scores) -> list[Reproduction
     """The published numbers for which we have a score; without any, all of them.
 
     Args:
-        published: as `records_of` finds them.
+        published: from `records_of`.
         scores: of the last model of a recipe.
     """
     found = [_reproduction(record, published, scores) for record in published]
@@ -130,16 +130,16 @@ def _reproduction(record: Record, published: Sequence[Record], scores: Scores) -
 
 
 def _parts(record: Record, published: Sequence[Record]) -> list[tuple[str, str, Record]]:
-    """Our scores to compare a number with: task, metric (empty for the one that fits) and the number of that task.
+    """Our scores for a published number: task, metric (empty for the matching one) and record of that task.
 
-    An average is compared with the tasks of its row.
+    An average has the tasks of its row.
     """
     dataset = record["dataset"]
     if dataset in _AVERAGES:
         return [(task, "", record) for task in _AVERAGES[dataset] or ()]
     if dataset == "Avg" and record["metric"] in (*METRICS, "pearson"):
         others = (other for other in published if all(other[key] == record[key] for key in ROW))
-        # An average of USEB is over four metrics, others are over one.
+        # An average of USEB is over four metrics, others over one.
         alike = [other for other in others if record["metric"] in (other["metric"], METRICS[-1])]
         return [(_TASKS[other["dataset"]], "", other) for other in alike if other["dataset"] in _TASKS]
     if dataset == "STSb" and record.get("split") == "dev":
@@ -148,7 +148,7 @@ def _parts(record: Record, published: Sequence[Record]) -> list[tuple[str, str, 
 
 
 def _metric(record: Record, score: Mapping[str, Any]) -> str:
-    """The metric of our score that a number is compared with; empty without one."""
+    """The metric of our score to compare a number with; empty without one."""
     if record["metric"] == "pearson":
         return "pearson"
     if AGGREGATION in defects(record) and "wmean" in score:
@@ -157,10 +157,10 @@ def _metric(record: Record, score: Mapping[str, Any]) -> str:
 
 
 def _interval(taken: Sequence[tuple[Mapping[str, Any], str]], ours: Any) -> tuple[float | None, float | None]:
-    """The 95 % interval of the mean of several scores; (None, None) if one of them has none."""
-    if all(score.get("seeds") for score, _ in taken):  # an average has the interval of the averages of the seeds
+    """The 95 % interval of the mean of several scores; (None, None) if one has none."""
+    if all(score.get("seeds") for score, _ in taken):  # interval over the seeds' averages
         values = [score["seeds"][metric] for score, metric in taken]
-        # Runs of one task may have lost a seed: then there are no averages of seeds.
+        # If a task lacks a seed, there are no averages by seed.
         return Spread.of(np.mean(values, axis=0)).interval if len(set(map(len, values))) == 1 else (None, None)
     ends = [
         (score.get("low"), score.get("high")) if metric == "score" else score.get("intervals", {}).get(metric, (None,))
@@ -168,16 +168,16 @@ def _interval(taken: Sequence[tuple[Mapping[str, Any], str]], ours: Any) -> tupl
     ]
     if any(None in pair for pair in ends):
         return None, None
-    # Items are drawn for each task by itself, so the squares of the spreads add up.
+    # Tasks are resampled independently, so variances add up.
     low, high = (float(np.linalg.norm(ours - [pair[side] for pair in ends])) / len(ours) for side in (0, 1))
     return float(ours.mean()) - low, float(ours.mean()) + high
 
 
 def reproductions(recipe: Recipe, directory: Path) -> list[Reproduction]:
-    """The published numbers that a recipe repeats, beside the scores of a run of it.
+    """The published numbers reproduced by a recipe, with the scores of a run.
 
     Args:
-        recipe: what was run.
+        recipe: of the run.
         directory: of the run, or of several seeds.
 
     Raises:
@@ -187,7 +187,7 @@ def reproductions(recipe: Recipe, directory: Path) -> list[Reproduction]:
 
 
 def keep(recipe: Recipe, directory: Path) -> None:
-    """Write the published numbers beside those of a run to its `beside.json`."""
+    """Write the comparison with published numbers to `beside.json` of a run."""
     if rank() == 0:
         write_json(directory / "beside.json", [row.to_json() for row in reproductions(recipe, directory)])
 
@@ -220,9 +220,9 @@ def mean_scores(runs: Sequence[Scores]) -> dict[str, dict[str, Any]]:
 
 
 def join_runs(directories: Iterable[str | Path]) -> list[Reproduction]:
-    """The published rows of finished runs of recipes, each row with the scores of all runs that repeat it.
+    """The published rows of finished runs of recipes, each with the scores of all runs that reproduce it.
 
-    TSDAE's tables average over four domains in each row, and each domain is a run: with all four the average is
+    TSDAE's tables average over four domains in each row, and each domain is a run: with all four, the average is
     compared, too.
 
     Args:
@@ -232,7 +232,7 @@ def join_runs(directories: Iterable[str | Path]) -> list[Reproduction]:
         The rows in the order of the runs.
 
     Raises:
-        RunError: no finished run of a recipe, or two of them score the same task in one row.
+        RunError: no finished run of a recipe, or two with the same task in one row.
 
     Example:
         rows = join_runs(["runs/askubuntu", "runs/cqadupstack", "runs/twitterpara", "runs/scidocs"])
@@ -258,10 +258,10 @@ def join_runs(directories: Iterable[str | Path]) -> list[Reproduction]:
 
 
 def tables(rows: Sequence[Reproduction]) -> list[Table]:
-    """A table for each published row, with our score beside each of its numbers."""
+    """A table for each published row, with our score for each number."""
     below = [MEANING] if any(row.leaked for row in rows) else []
     if any(row.within is not None for row in rows):
-        below.append("within: whether the published number lies within our interval")
+        below.append("within: whether the published number is within our interval")
     shown: list[Table] = []
     for (paper, table, method, group), found in groupby(rows, lambda row: tuple(row.published[key] for key in ROW)):
         cells, numbers = [], dict[str, int]()

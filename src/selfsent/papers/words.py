@@ -1,7 +1,7 @@
 """Parts of speech without a model or a download: closed classes by list, open classes by ending and position.
 
-Coarse on purpose: it tells nouns, verbs and function words apart well enough to count which kind of word a
-similarity hangs on. Anything better can be passed where a tagger is asked for.
+Deliberately coarse: it separates nouns, verbs and function words well enough to count the parts of speech that a
+similarity depends on. A better tagger can be passed instead.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ _ENDINGS = (
 def tag(words: Sequence[str]) -> list[str]:
     """The part of speech of each word: NOUN, PROPN, VERB, ADJ, ADV, PRON, DET, ADP, CONJ, PART, NUM or PUNCT."""
     tags: list[str] = []
-    for place, word in enumerate(words):
-        tags.append(_tag(word, place, tags[-1] if tags else ""))
+    for index, word in enumerate(words):
+        tags.append(_tag(word, index, tags[-1] if tags else ""))
     return tags
 
 
-def _tag(word: str, place: int, before: str) -> str:
+def _tag(word: str, index: int, before: str) -> str:
     lower = word.casefold()
     if not any(character.isalnum() for character in word):
         return "PUNCT"
@@ -56,7 +56,7 @@ def _tag(word: str, place: int, before: str) -> str:
         return "NUM"
     if lower in _LISTED:
         return _LISTED[lower]
-    if place and word[0].isupper():
+    if index and word[0].isupper():
         return "PROPN"
     if before == "PRON" or (before == "PART" and not lower.endswith("tion")):
         return "VERB"

@@ -21,9 +21,9 @@ TYPES: dict[str, tuple[str, tuple[type, ...]]] = {
     "name": ("one name", (str,)),
     "names": ("a name, or a list of names", (str, list)),
 }
-"""By annotation: the words of an error for a valid value, and the exact types of one; lists hold texts."""
+"""By annotation: description of a valid value for errors, and its exact types; lists hold texts."""
 _MOST = 100_000
-"""Keys and values of a recipe, aliases (`&` and `*`) expanded."""
+"""Maximum number of keys and values in a recipe, with aliases (`&` and `*`) expanded."""
 
 
 class Section(dict[str, Any]):
@@ -49,7 +49,7 @@ class Section(dict[str, Any]):
         raise SettingsError(f"{self.path} line {line}: {message}")
 
     def section(self, key: str) -> Section:
-        """The section under a key; an empty one where there is none."""
+        """The section under a key; empty if missing."""
         found = self.get(key)
         if found is None:
             return Section(self.path, self.lines.get(key, self.line))
@@ -85,8 +85,8 @@ class Section(dict[str, Any]):
         """The value under a key, checked against the annotation of a dataclass field; lists become tuples.
 
         Args:
-            key: it is there.
-            annotation: such as `int | None`; unknown parts of it are texts.
+            key: an existing one.
+            annotation: such as `int | None`; unknown parts mean texts.
             choices: allowed texts, for the error.
         """
         value = self[key]
@@ -119,7 +119,7 @@ def _construct(loader: _Loader, node: yaml.MappingNode) -> Section:
         if not isinstance(key, str):
             raise SettingsError(f"{loader.path} line {line}: the key {key!r} is no name: put it in quotes")
         if key in section.lines and section.lines[key] > node.start_mark.line:
-            raise SettingsError(f"{loader.path} line {line}: {key!r} stands here for the second time: leave one out")
+            raise SettingsError(f"{loader.path} line {line}: {key!r} is a duplicate: leave one out")
         section[key], section.lines[key] = loader.construct_object(value_node, deep=True), line
     return section
 
@@ -137,13 +137,13 @@ def _counted(loader: _Loader, node: yaml.Node, known: dict[int, int]) -> int:
         SettingsError: an alias bomb, or a node inside itself.
     """
     if id(node) not in known:
-        known[id(node)] = _MOST  # until it is counted: it is inside itself if it is met before
+        known[id(node)] = _MOST  # until counted: an earlier visit means a cycle
         below = [] if isinstance(node, yaml.ScalarNode) else node.value
         parts = [part for each in below for part in (each if isinstance(each, tuple) else (each,))]
         known[id(node)] = 1 + sum(_counted(loader, part, known) for part in parts)
     if known[id(node)] >= _MOST:
         line = node.start_mark.line + 1
-        raise SettingsError(f"{loader.path} line {line}: this stands for itself, or for more than {_MOST:,} values")
+        raise SettingsError(f"{loader.path} line {line}: this contains itself, or more than {_MOST:,} values")
     return known[id(node)]
 
 

@@ -26,18 +26,18 @@ from selfsent.recipes.recipe import Recipe
 from selfsent.recipes.stage import FOLD, Stage, located, sources_of, task_names
 
 WORD_FILES = (*PREFIXES, *KINDS)
-"""Prefixes of encoders that are made from a file of word vectors, or of text for paragraph vectors."""
+"""Prefixes of encoders made from a file of word vectors, or of text for paragraph vectors."""
 
 
 @dataclass(frozen=True)
 class Need:
-    """Something that a recipe reads.
+    """An input of a recipe.
 
     Args:
-        name: as the recipe calls it.
+        name: in the recipe.
         here: whether it is in the current directory, in the mirror of the data sets, or in the hub's cache.
-        hub: whether it is fetched from the hub when the recipe runs.
-        where: where its authors publish it.
+        hub: whether the recipe fetches it from the hub.
+        where: its publication.
     """
 
     name: str
@@ -57,15 +57,15 @@ def _source(name: str) -> dict[str, Any]:
 
 
 def where_of(name: str) -> str:
-    """Where the authors of a corpus, data set or encoder publish it; empty if unknown."""
+    """The address of a published corpus, data set or encoder; empty if unknown."""
     return str(_source(name).get("where", ""))
 
 
 def needs_of(recipe: Recipe, mirror: str | Path | None = None) -> list[Need]:
-    """Everything that a recipe reads: encoders, corpora, and data sets to score on.
+    """All inputs of a recipe: encoders, corpora and evaluation data sets.
 
     Args:
-        recipe: of one variant; it need not have been planned.
+        recipe: of one variant, planned or not.
         mirror: the mirror of the data sets.
     """
     stages, given = recipe.stages, [stage.arguments for stage in recipe.stages]
@@ -79,7 +79,7 @@ def needs_of(recipe: Recipe, mirror: str | Path | None = None) -> list[Need]:
 
 
 def not_here(names: Iterable[str], mirror: str | Path | None) -> list[Need]:
-    """The corpora and data sets among some that are neither here nor on a hub that can be reached."""
+    """The given corpora and data sets that are neither here nor on a reachable hub."""
     from selfsent.evaluation.datasets.hub import hub_reachable
 
     needs = [(_task if name in TASKS else _text)(name, mirror) for name in names]

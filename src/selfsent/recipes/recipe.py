@@ -43,17 +43,17 @@ class Recipe:
 
     Args:
         path: its file.
-        title: what it is for.
+        title: its purpose.
         note: a remark, printed when it runs.
         base: the encoder that the first stage starts from.
         stages: in order.
         variant: name of the chosen variant.
         seed: of every stage, if it was read with one.
         folds: the cross-validation, if any.
-        encoder: what is scored as it is, in place of stages: anything `selfsent evaluate` takes.
-        tasks: what the encoder is scored on.
-        published: rows of the papers' tables that it repeats.
-        shows: what else it repeats, such as a figure.
+        encoder: scored untrained, in place of stages: anything `selfsent evaluate` takes.
+        tasks: of the encoder.
+        published: reproduced rows of the papers' tables.
+        shows: other reproduced results, such as a figure.
     """
 
     path: str
@@ -70,7 +70,7 @@ class Recipe:
     shows: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """Everything that decides the result."""
+        """Everything the result depends on, as JSON."""
         stages = {stage.name: stage.to_json() for stage in self.stages}
         folds = self.folds and (self.folds.data, self.folds.by)
         plain = {"variant": self.variant, "base": self.base, "stages": stages, "cross_validate": folds}
@@ -78,7 +78,7 @@ class Recipe:
 
     @property
     def last(self) -> str:
-        """Name of what the final scores belong to: the last stage, the folds, or the encoder."""
+        """Name for the final scores: the last stage, the folds, or the encoder."""
         return "encoder" if self.encoder else self.folds.by if self.folds else self.stages[-1].name
 
     def warnings(self) -> list[str]:
@@ -108,18 +108,18 @@ def read_recipe(
     seed: int | None = None,
     planned: bool = True,
 ) -> Recipe:
-    """Read a recipe and check every word of it; its corpora are checked when it runs.
+    """Read and check a recipe; its corpora are checked when it runs.
 
     Args:
         source: a YAML file, or the result of `read_document`.
         variant: one of its variants; the first one by default.
         base: the encoder to start from instead of the recipe's.
         seed: of every stage instead of the recipe's.
-        planned: whether the settings of stages are resolved, for which the base must be here.
+        planned: whether to resolve the settings of stages, which needs the base.
 
     Raises:
         SettingsError: with file and line.
-        BaseEncoderError: the base cannot be found.
+        BaseEncoderError: the base is missing.
     """
     document = source if isinstance(source, Section) else read_document(source)
     document.only((*_VARIANT, "variants", "axes"), "a recipe")
@@ -157,7 +157,7 @@ def variants_of(document: Section) -> dict[str, Section]:
     A variant of `axes` has one change of each axis, and a name such as `tsdae, askubuntu`.
 
     Raises:
-        SettingsError: a variant changes what it cannot, or two have one name.
+        SettingsError: an invalid change, or a duplicate name.
     """
     named, axes = document.section("variants"), document.section("axes")
     found = {name: named.section(name) for name in named}
@@ -185,7 +185,7 @@ def _with_variant(document: Section, variant: str | None) -> tuple[Section, str 
         section.fail(f"there is no variant {chosen!r}; {guess(chosen, variants)}")
     whole = document.over(variants[chosen])
     if variants[chosen].get("encoder") is not None and "stages" not in variants[chosen]:
-        whole.pop("stages", None)  # an encoder that is scored as it is replaces all training
+        whole.pop("stages", None)  # an untrained encoder replaces all training
     return whole, chosen
 
 
@@ -210,7 +210,7 @@ def _published(document: Section) -> tuple[Section, ...]:
 
 
 def _stages(document: Section, recipe: Recipe, planned: bool) -> list[Stage]:
-    """The stages, each with the pooling of the one before; heads stay, and so do their shapes."""
+    """The stages, each with the pooling and head of the previous one."""
     sections, common, folds = document.section("stages"), document.section("all"), recipe.folds
     if not sections:
         document.fail("a recipe needs stages: at least one section under stages", "stages")
@@ -230,7 +230,7 @@ def _stages(document: Section, recipe: Recipe, planned: bool) -> list[Stage]:
         if not planned:
             continue
         plan = plan_stage(stage, recipe.base, section, common)
-        if plan.joins:  # a cross-encoder takes transformer and pooling alone
+        if plan.joins:  # a cross-encoder keeps only transformer and pooling
             pooling, shapes = plan.pooling, {}
             continue
         if own_pooling:

@@ -36,17 +36,17 @@ if TYPE_CHECKING:
 SCORES = "evaluation.json"
 """The file with the scores of a stage, of all folds, or of an encoder."""
 STAND_INS = "stand_ins"
-"""Key of `run.json`: what replaced the data that the recipe names."""
+"""Key of `run.json`: replacements of the recipe's data."""
 
 
 @dataclasses.dataclass
 class StageRun:
-    """A stage that is done.
+    """A finished stage.
 
     Args:
         name: of the stage.
-        run: its run, None within folds.
-        evaluation: scores of its model as `Result.to_json` gives them, None without any.
+        run: its run; None within folds.
+        evaluation: scores of its model, from `Result.to_json`; None without any.
     """
 
     name: str
@@ -65,7 +65,7 @@ class StageRun:
 
     @property
     def leaked(self) -> list[str]:
-        """Names of the scores that are no test, because the model was trained on their pairs."""
+        """Names of contaminated scores: the model was trained on their pairs."""
         scored = self.evaluation or {}
         found = [task for task, score in scored.get("scores", {}).items() if score.get("leaked")]
         return found + ([AVERAGE] if scored.get("average_leaked") else [])
@@ -76,10 +76,10 @@ class StagesRun:
     """A finished run of a recipe.
 
     Args:
-        directory: of the run; the last stage's model is in its `model/`.
-        recipe: what was run.
-        stages: of the run, the cross-validation included.
-        stand_ins: what replaced the data that the recipe names, a line each.
+        directory: of the run, with the last stage's model in `model/`.
+        recipe: of the run.
+        stages: of the run, including the cross-validation.
+        stand_ins: replacements of the recipe's data, a line each.
     """
 
     directory: Path
@@ -99,7 +99,7 @@ class StagesRun:
 
     @property
     def leaked(self) -> list[str]:
-        """Names of the scores that are no test, because the model was trained on their pairs."""
+        """Names of contaminated scores: the model was trained on their pairs."""
         return [f"{stage.name}: {name}" for stage in self.stages for name in stage.leaked]
 
     def table(self) -> Table:
@@ -129,7 +129,7 @@ def train_stages(
     progress: Progress | None = None,
     quiet: bool = False,
 ) -> StagesRun:
-    """Train in several stages, each from the model of the one before: its pooling, head and language-model head stay.
+    """Train in several stages, each from the previous model with its pooling, head and language-model head.
 
     Args:
         recipe: a recipe, or its file.
@@ -180,7 +180,7 @@ def train_stages(
 
 
 def read_by(recipe: Recipe) -> list[str | Path]:
-    """Files that a recipe reads; an old run that is overwritten must not hold them."""
+    """Inputs of a recipe, which an overwritten run must not contain."""
     return [recipe.path, *([] if recipe.encoder else [resolve(recipe.base)])]
 
 
@@ -195,10 +195,10 @@ def check_data(recipe: Recipe, data: str | Path | None = None) -> None:
 
 
 def _free(recipe: Recipe, directory: RunDirectory) -> list[str]:
-    """Parts of the recipe that may change on resume: stages not begun yet."""
+    """Parts of the recipe that may change on resume: stages not yet begun."""
     path, folds = directory.path / "stages", (directory.path / "folds").exists()
     begun = {stage.name for stage in recipe.stages if folds or (path / stage.name).exists()}
-    unknown = [] if "read" in directory.record.get("asked", {}) else ["read"]  # as in runs of earlier versions
+    unknown = [] if "read" in directory.record.get("asked", {}) else ["read"]  # in runs of earlier versions
     return [f"stages {stage.name}" for stage in recipe.stages if stage.name not in begun] + unknown
 
 
@@ -224,7 +224,7 @@ class _Runner:
         self.shared = folded.index(True) if any(folded) else len(folded)
 
     def _available(self, stage: Stage) -> Stage:
-        """The stage, with its stand-in if its corpus is not here."""
+        """The stage, with its stand-in if its corpus is missing."""
         if stage.stand_in is None or not not_here(stage.sources, self.mirror):
             return stage
         source, reading = stage.stand_in
@@ -263,7 +263,7 @@ class _Runner:
             check_corpus(source, **reading)
             if stage.plan(self.recipe.base).reads_documents and read_corpus(source, **reading).documents is None:
                 raise CorpusError(
-                    f"stage {stage.name}: {stage.method.name} reads what stands beside a sentence in its document, and"
+                    f"stage {stage.name}: {stage.method.name} reads the neighbours of a sentence in its document, and"
                     " the corpus has no documents: give document_column, or split_sentences: true if a text holds"
                     " several sentences; in plain text, an empty line ends a document"
                 )
@@ -274,7 +274,7 @@ class _Runner:
             raise CorpusError(f"{error}; {missing[0]}") from None
 
     def _encoder(self) -> str:
-        """The encoder that is scored as it is; a file of it is looked for in the mirror, too."""
+        """The untrained encoder to score; its file may be in the mirror."""
         name = str(self.recipe.encoder)
         alone = without_words(name)
         kind, _, file = (alone or name).partition(":")
@@ -283,7 +283,7 @@ class _Runner:
         return f"{kind}:{located(file, self.mirror)}{WITH_WORDS if alone else ''}"
 
     def run(self, directory: RunDirectory) -> Iterator[StageRun]:
-        """Run every stage; those after the first fold's once for each fold."""
+        """Run every stage; those from the first on folds once per fold."""
         path, base = directory.path, self.recipe.base
         if self.recipe.encoder:
             yield StageRun("encoder", None, self._score(self._encoder(), self.recipe.tasks, path, "the encoder"))
@@ -296,28 +296,28 @@ class _Runner:
 
     def _stage(self, stage: Stage, base: str, path: Path, directory: RunDirectory, fold: bool = False) -> StageRun:
         """One stage, from a base; a finished one is not run again."""
-        place = path / "stages" / stage.name
+        run_path = path / "stages" / stage.name
         what = f"{path.name}, stage {stage.name}" if fold else f"stage {stage.name}"
-        status = read_json(place / "run.json").get("status")
+        status = read_json(run_path / "run.json").get("status")
         if status == "finished":
             self.notice(f"{what} is finished already")
-            run = load_run(place)
+            run = load_run(run_path)
         else:
             self.notice(what)
             arguments = {**stage.defaults, **stage.arguments, **({"map_points": 0} if fold else {})}
             arguments |= {"resume": status is not None, "data": self.data, "progress": self.progress}
             corpus = self._corpus(stage, path / "train.jsonl" if fold else None)
             try:
-                run = api.train(corpus, stage.method.name, base, place, **arguments)
+                run = api.train(corpus, stage.method.name, base, run_path, **arguments)
             except TrainingError as error:
-                if not read_json(place / "run.json").get("stopped"):
+                if not read_json(run_path / "run.json").get("stopped"):
                     raise
-                # Folds that are done have learned at the old rate, and all of them must learn at one.
+                # Finished folds used the old learning rate, and all must use the same.
                 directory.update(stopped=error.reason, stopped_in=None if fold else stage.name)
-                onwards = "start again with --overwrite" if fold else "go on with --resume"
+                onwards = "start again with `overwrite`" if fold else "go on with `resume`"
                 advice = f"give stage {stage.name} of {self.recipe.path} a lower learning_rate, and {onwards}"
                 raise TrainingError(error.reason, advice) from None
-        return StageRun(stage.name, run, self._score(str(place / "model"), stage.tasks, place, what))
+        return StageRun(stage.name, run, self._score(str(run_path / "model"), stage.tasks, run_path, what))
 
     def _folds(self, base: str, directory: RunDirectory) -> StageRun:
         """Train and test on every fold; the score over all of them."""
@@ -343,7 +343,7 @@ class _Runner:
         return StageRun(by, None, self._keep(result.to_json(), directory.path))
 
     def _score(self, model: str, tasks: Mapping[str, Any], path: Path, what: str) -> dict[str, Any] | None:
-        """The scores of a model, from its file unless a task was absent; None without tasks or data."""
+        """The scores of a model, from their file unless a task was absent; None without tasks or data."""
         if not tasks:
             return None
         if (known := read_json(path / SCORES)) and not known.get("absent"):
@@ -358,7 +358,7 @@ class _Runner:
         return self._keep(result.to_json(), path)
 
     def _keep(self, found: dict[str, Any], path: Path | None) -> dict[str, Any]:
-        """Pass on the warnings of scores, and write them to their file."""
+        """Report the warnings of scores, and write the scores to their file."""
         lines = (line for score in found.get("scores", {}).values() for line in score.get("warnings", ()))
         for line in dict.fromkeys(lines):
             self.notice(f"warning: {line}")
@@ -378,7 +378,7 @@ class _Runner:
         return corpus
 
     def _reading(self, stage: Stage) -> tuple[Any, dict[str, Any]]:
-        """Source and options for `read_corpus`; excluded corpora are looked for in the mirror, too."""
+        """Source and options for `read_corpus`; excluded corpora may be in the mirror."""
         excluded = stage.reading.get("exclude")
         reading = {**stage.reading, **({"exclude": located(excluded, self.mirror)} if excluded else {})}
         return located(stage.source, self.mirror), reading

@@ -22,14 +22,14 @@ from selfsent.training.plan import Plan, make_plan
 from selfsent.training.run_config import ModelOptions, RunConfig
 
 Source = str | tuple[str | Mapping[str, Any], ...]
-"""Of a corpus: a name, several, or several sources with columns of their own."""
+"""Source of a corpus: a name, several, or several with their own columns."""
 FOLD = "fold"
-"""The corpus of a stage that is trained on the pairs of each fold of a cross-validation."""
+"""Corpus of a stage trained on the pairs of each fold of a cross-validation."""
 _SOURCE = ("source", *OPTIONS)
 _CORPUS = (*_SOURCE, "split_sentences", "clean", "without", "stand_in")
 _TYPES = {"text_column": "names", "text_columns": "columns", "clean": "names", "stack": "bool"}
 _TYPES |= {"split_sentences": "bool"}
-"""Types of the options of `read_corpus` that name no single column."""
+"""Types of options of `read_corpus`, other than single columns."""
 
 
 @dataclass(frozen=True)
@@ -39,11 +39,11 @@ class Stage:
     Args:
         name: its name, and that of its directory.
         method: the learning method.
-        source: of the corpus, as `read_corpus` takes it, or `FOLD`.
+        source: of the corpus, as for `read_corpus`, or `FOLD`.
         reading: options of `read_corpus`.
-        arguments: of `selfsent.train`, settings and options included.
-        tasks: what the trained model is scored on: `suite` or `task` of `evaluate`.
-        stand_in: source and options of the corpus that is read if this one is not here.
+        arguments: of `selfsent.train`, including settings and options.
+        tasks: of the trained model: `suite` or `task` of `evaluate`.
+        stand_in: source and options of a replacement, if this corpus is missing.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Stage:
 
     @property
     def defaults(self) -> Mapping[str, Any]:
-        """Arguments of `selfsent.train` unless the recipe has its own: the papers' models train on all pairs."""
+        """Default arguments of `selfsent.train`: the papers' models train on all pairs."""
         paired = any("text_columns" in each for each in (self.reading, *self.source) if not isinstance(each, str))
         return {"hold_out": 0} if paired and self.arguments.get("dev") != "context" else {}
 
@@ -87,7 +87,7 @@ def fields_of(*options: type[Any]) -> dict[str, str]:
 _NOT_OF_STAGES = ("data", "trackers", "map_points", "scorer", "clock")
 _RUN = {name: kind for name, kind in fields_of(RunConfig).items() if name not in _NOT_OF_STAGES} | {"hold_out": "int"}
 _ARGUMENTS = fields_of(ModelOptions) | _RUN | {"whiten": "float | bool"}
-"""Arguments of `selfsent.train` that a stage may give, besides settings and options."""
+"""Arguments of `selfsent.train` allowed in a stage, besides settings and options."""
 
 
 def sources_of(source: Source) -> list[str]:
@@ -101,7 +101,7 @@ def as_tuple(value: Any) -> tuple[Any, ...]:
 
 
 def located(source: Any, mirror: str | Path | None) -> Any:
-    """A source for `read_corpus`: a file or data set that is not here is looked for in the mirror of the data sets."""
+    """A source for `read_corpus`: the given one, or its copy in the mirror of the data sets if it is missing."""
     if isinstance(source, Mapping):
         return {**source, "source": located(source["source"], mirror)}
     if isinstance(source, tuple):
@@ -184,7 +184,7 @@ def _corpus(section: Section, name: str, key: str = "corpus") -> tuple[Source, d
 
 
 def _source(section: Section, key: str, what: str) -> Source:
-    """A name, or a list of names and of sections with a source and columns of its own."""
+    """A name, or a list of names and of sections with source and columns."""
     given = section[key]
     if isinstance(given, str):
         return given
@@ -221,7 +221,7 @@ def _reading(section: Section) -> dict[str, Any]:
 
 
 def read_tasks(section: Section) -> dict[str, Any]:
-    """What to evaluate on, with which pooling and classifier: arguments of `evaluate`.
+    """Arguments of `evaluate`: tasks, pooling and classifier.
 
     Raises:
         SettingsError: with file and line.
@@ -238,7 +238,7 @@ def read_tasks(section: Section) -> dict[str, Any]:
         given = {name: found.one_of(name, choices[name]) for name in choices if found.get(name) is not None}
         section, key = found, "tasks"
     names = as_tuple(section.typed(key, "names"))
-    # `afs`, both a suite and a task, is the suite alone and the task in a list.
+    # `afs` is both a suite and a task: alone it is the suite, in a list the task.
     suites = {name: suite.tasks for name, suite in SUITES.items() if name not in TASKS}
     tasks = list(dict.fromkeys(task for name in names for task in suites.get(name, (name,))))
     request = {"suite": names[0]} if len(names) == 1 and names[0] in SUITES else {"task": tasks}
@@ -255,7 +255,7 @@ def task_names(tasks: Mapping[str, Any]) -> Sequence[str]:
 
 
 def plan_stage(stage: Stage, base: str, section: Section, common: Section) -> Plan:
-    """The plan of a stage, checked against its corpus as far as the recipe describes it.
+    """The plan of a stage, checked against the recipe's description of its corpus.
 
     Raises:
         SettingsError: with file and line.

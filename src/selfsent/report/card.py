@@ -1,4 +1,4 @@
-"""The model card that lies beside a trained model."""
+"""The model card of a trained model."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _KINDS = {
 
 
 def licence_of(directory: Path) -> str | None:
-    """The licence in the metadata of a model's card; None if there is none."""
+    """The licence in the metadata of a model's card, or None."""
     try:
         card = (directory / "README.md").read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
@@ -39,7 +39,7 @@ def model_card(
     licence: str | None = None,
     search: Scores | None = None,
 ) -> str:
-    """A model card in Markdown, with the metadata block that hubs read.
+    """A model card in Markdown, with the metadata block for hubs.
 
     Args:
         record: the content of `run.json`.
@@ -48,7 +48,7 @@ def model_card(
         dimension: of the vectors.
         alone: whether the model loads without selfsent.
         joins: whether it is a cross-encoder.
-        licence: of the base's weights, from which these derive.
+        licence: of the base's weights.
         search: the scores by search, if any.
     """
     asked, settings = record["asked"], {**record["asked"]["settings"], "steps": record["steps"]}
@@ -86,5 +86,5 @@ def model_card(
 
 
 def _plain(text: str) -> str:
-    """Foreign text, made safe inside a line of Markdown."""
+    """Foreign text, escaped for a line of Markdown."""
     return re.sub(r"[`|<>\[\]\n\r]", " ", text)

@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
     from selfsent.papers.published import Published
 
-EARLY = "published scores are those of a classifier that is stopped early; --classifier senteval does the same here"
+EARLY = "published scores are those of a classifier that is stopped early; classifier=senteval does the same here"
 
 
 @dataclass(frozen=True)
 class Report:
-    """Results, in every form they are shown and written in.
+    """Results in all output formats.
 
     Args:
         results: one per model.
-        published: the papers' rows that stand below, or None.
+        published: the papers' rows to show below, or None.
     """
 
     results: Sequence[Result]
@@ -38,7 +38,7 @@ class Report:
 
     @cached_property
     def comparison(self) -> Comparison | None:
-        """The models side by side; None for one model, or where nothing was scored on the same items."""
+        """The models side by side; None for one model, or without common items."""
         try:
             return side_by_side(self.results) if len(self.results) > 1 else None
         except SettingsError:
@@ -50,18 +50,18 @@ class Report:
         if self.comparison is None:
             tables = [result.table() for result in self.results]
         else:
-            tables = [self.comparison.table(), *self.comparison.beside()]
+            tables = [self.comparison.table(), *self.comparison.secondary_tables()]
         return tables + ([self.published.table(self.results)] if self.published else [])
 
     @property
     def signatures(self) -> list[str]:
-        """What was measured, each signature once."""
+        """The distinct signatures."""
         every = (score.signature for result in self.results for score in result.scores.values())
         return list(dict.fromkeys(every))
 
     @property
     def remarks(self) -> list[str]:
-        """What a reader must know: absent tasks, warnings, tasks that could not be compared. One line each."""
+        """Absent tasks, warnings, and tasks that could not be compared, one line each."""
         several = len(self.results) > 1
         early = self.published is not None and any("|logreg|" in line for line in self.signatures)
         lacking: dict[tuple[str, str], list[str]] = {}
@@ -76,7 +76,7 @@ class Report:
         for result in self.results:
             tasks = ", ".join(name for name in result.leaked if name in result.scores)
             lines += [f"{result.model} was trained on STSb, which holds pairs of {tasks}: no test"] if tasks else []
-        # The data is the same for every model, and so is what is said about it.
+        # The data, and so the remarks on it, are the same for every model.
         lines = list(dict.fromkeys(lines + [f"warning: {w}" for result in self.results for w in result.warnings]))
         if several and self.comparison is None:
             return [*lines, "no task was scored on the same items by all models, so they are not compared"]
@@ -99,7 +99,7 @@ class Report:
         return "\n".join([*parts, "".join(f"* {line}\n" for line in lines)])
 
     def to_page(self) -> str:
-        """The scores as dots with their intervals, task by task, then the tables: one HTML file."""
+        """One HTML file: the scores of each task as dots with intervals, then the tables."""
         names = [result.model for result in self.results]
         return render(
             "evaluation.html",
@@ -126,7 +126,7 @@ class Report:
 
 
 def _drawing(results: Sequence[Result], task: str) -> dict[str, Any]:
-    """The dots of a task, best first, with TF-IDF and BM25 if the task has them."""
+    """The dots of a task, best first, including TF-IDF and BM25 if available."""
     scored = [(result.model, result.scores[task]) for result in results if task in result.scores]
     rows: list[dict[str, Any]] = [
         {"name": model, "score": score.to_json(), "words": model in COUNTING} for model, score in scored

@@ -17,50 +17,50 @@ from selfsent.search.clusters import Clusters, find_clusters, telling_words
 POINTS, MOST = 1_000, 30_000
 """Default and largest number of dots."""
 FEW = 4
-"""Fewest dots of a map."""
+"""Minimum number of dots."""
 MANY = 3_000
-"""Dots from which on PaCMAP lays them out, if it is installed."""
+"""Number of dots from which PaCMAP is used, if installed."""
 LONGEST, GROUPS, SIDE = 300, 20, 1_000
-"""Characters of a text, groups with a colour of their own, and the side of the plane."""
+"""Characters of a text, coloured groups, and the side of the plane."""
 _ITERATIONS, _PERPLEXITY, _ANGLE = 500, 15, 0.8
 
 
 def check_points(count: int) -> None:
-    """Refuse a number of dots that no map has.
+    """Check a number of dots.
 
     Raises:
-        SettingsError: it is neither 0 nor between FEW and MOST.
+        SettingsError: neither 0 nor between FEW and MOST.
     """
     if count and not FEW <= count <= MOST:
-        raise SettingsError(f"--map is {count}; it must be 0, or at least {FEW} and at most {MOST:,} sentences")
+        raise SettingsError(f"map_points is {count}; it must be 0, or at least {FEW} and at most {MOST:,} sentences")
 
 
 def slowness(count: int) -> str | None:
-    """A hint at what would lay out so many dots faster; None if nothing would."""
+    """A hint at the faster layout for so many dots, if any."""
     if count < MANY or find_spec("pacmap") is not None:
         return None
-    return f"--map {count:,} takes minutes: pip install 'selfsent[map]' lays it out in seconds"
+    return f"map_points={count:,} takes minutes: pip install 'selfsent[map]' lays it out in seconds"
 
 
 def sample(rows: NDArray[np.int64], count: int, seed: int = 0) -> NDArray[np.int64]:
-    """At most so many of the rows, drawn at random, in order."""
+    """A random sample of at most so many rows, in order."""
     if len(rows) <= count:
         return rows
     return np.sort(np.random.default_rng(seed).choice(rows, count, replace=False))
 
 
 def lay_out(
-    vectors: NDArray[np.float32], beside: NDArray[np.float32] | None = None, seed: int = 0
+    vectors: NDArray[np.float32], initial: NDArray[np.float32] | None = None, seed: int = 0
 ) -> NDArray[np.float32]:
-    """Two numbers for each row, near where rows are near: principal components, then t-SNE, or PaCMAP for many rows.
+    """A layout in two dimensions: principal components, then t-SNE, or PaCMAP for many rows.
 
     van der Maaten, 2014, "Accelerating t-SNE using tree-based algorithms"; Wang, Huang, Rudin and Shaposhnik, 2021,
     arXiv:2012.04456.
 
     Args:
         vectors: (n, d); rows may be equal.
-        beside: (n, 2) of the same rows, where the search begins, so that two maps can be read side by side.
-        seed: of the noise that separates equal rows.
+        initial: (n, 2) layout of the same rows to start from, so that two maps are comparable.
+        seed: of the noise between equal rows.
 
     Returns:
         (n, 2), float32.
@@ -73,7 +73,7 @@ def lay_out(
     narrow = PCA(kept, random_state=seed).fit_transform(
         wide + 1e-6 * np.random.default_rng(seed).normal(size=wide.shape)
     )
-    start = narrow[:, :2] if beside is None else beside
+    start = narrow[:, :2] if initial is None else initial
     start = (start - start.mean(0)) / max(float(start.std()), 1e-12)
     if len(vectors) >= MANY and find_spec("pacmap"):
         from pacmap import PaCMAP
@@ -83,7 +83,7 @@ def lay_out(
         shape = {"perplexity": min(_PERPLEXITY, (len(narrow) - 1) / 3), "angle": _ANGLE, "max_iter": _ITERATIONS}
         found = TSNE(2, init=1e-4 * start, random_state=seed, **shape).fit_transform(narrow)
     found = np.asarray(found - found.mean(0), dtype=np.float32)
-    if beside is not None:  # turned and mirrored to fit the other map
+    if initial is not None:  # rotate and mirror to match the other map
         left, _, right = np.linalg.svd(found.T @ start.astype(np.float32))
         found = found @ left @ right
     return np.asarray(found, np.float32)
@@ -96,14 +96,14 @@ def map_of(
     what: str,
     total: int,
 ) -> dict[str, Any]:
-    """What the template draws of sentences.
+    """A map of sentences, for the template.
 
     Args:
-        texts: n sentences, FEW or more.
-        vectors: the (n, d) vectors of each map, by title; the same sentences in each.
-        colours: by title, the n names of a grouping that the dots can be coloured by.
-        what: what the sentences are, as in `sentences`.
-        total: of how many these were drawn.
+        texts: n sentences, at least FEW.
+        vectors: (n, d) vectors of each map, by title.
+        colours: groupings to colour the dots by: n names each, by title.
+        what: noun for the sentences, as in `sentences`.
+        total: number they were drawn from.
     """
     layouts: dict[str, NDArray[np.float32]] = {}
     for name, each in vectors.items():
@@ -122,7 +122,7 @@ def map_of(
 
 
 def colours_of(corpus: Corpus, rows: NDArray[np.int64]) -> dict[str, list[str]]:
-    """Groupings that the dots of these rows can be coloured by: their labels, and their documents if these are few."""
+    """Groupings of rows to colour dots by: labels, and documents if few."""
     found = {}
     if corpus.labels is not None:
         names = corpus.label_names
@@ -139,20 +139,20 @@ def named(clusters: Clusters, words: Sequence[Sequence[str]]) -> list[str]:
 
 
 def grouped_by_words(texts: Sequence[str], vectors: NDArray[np.float32], most: int = 10) -> list[str]:
-    """The name of each sentence's cluster, of fifty sentences on average."""
+    """The name of each sentence's cluster, with fifty sentences per cluster on average."""
     clusters = find_clusters(vectors, min(most, max(2, len(texts) // 50)))
     return named(clusters, telling_words(texts, clusters))
 
 
 def _on_plane(layout: NDArray[np.float32]) -> list[list[int]]:
-    """Whole numbers from 0 to SIDE, along x and along y, on one scale."""
+    """Integer coordinates x and y from 0 to SIDE, on one scale."""
     low, span = layout.min(0), float(np.ptp(layout, axis=0).max()) or 1.0
     middle = (1 - np.ptp(layout, axis=0) / span) / 2
     return [axis.tolist() for axis in (((layout - low) / span + middle) * SIDE).round().astype(int).T]
 
 
 def _grouping(names: Sequence[str]) -> dict[str, Any]:
-    """The groups, largest first, and each dot's; the smallest of too many share one."""
+    """The groups, largest first, and the group of each dot; the smallest of too many are merged."""
     sizes = Counter(names).most_common()
     own = [name for name, _ in sizes[: GROUPS - 1 if len(sizes) > GROUPS else GROUPS]]
     number = {name: index for index, name in enumerate(own)}

@@ -12,9 +12,9 @@ Curve = Sequence[tuple[int, float]]
 """Steps and values."""
 
 _WIDTH, _MARGIN, _ROW, _NAME = 440, 8, 38, 60
-"""Of a drawing that is legible on a phone: names stand above their lines."""
+"""Dimensions of a drawing that is legible on a phone, with names above their lines."""
 BEST, WORDS, OTHER = "#2a86c4", "#c07a1e", "#8c8c8c"
-"""Colours of the best, of TF-IDF and BM25, and of all others: legible on white and on black."""
+"""Colours of the best, of TF-IDF and BM25, and of others: legible on white and black."""
 
 
 @cache
@@ -29,18 +29,18 @@ def _environment() -> Environment:
 
 
 def render(template: str, **values: Any) -> str:
-    """A page from a file in `templates`; text is escaped in all but Markdown (`.md`)."""
+    """A page from a file in `templates`; text is escaped except in Markdown (`.md`)."""
     return _environment().get_template(template).render(**values)
 
 
 def dots(rows: Sequence[Mapping[str, Any]], middle: float, best: str | None, line: str) -> dict[str, Any]:
-    """Layout of a drawing: a dot and its 95 % interval for each of `rows`, and a line through all.
+    """Layout of a drawing: a dot with its 95 % interval for each of `rows`, and a reference line.
 
     Args:
         rows: each with `name` and `score`, and with `words` for TF-IDF and BM25.
-        middle: score that the line goes through.
-        best: name of the best one.
-        line: name of what scores `middle`.
+        middle: score at the line.
+        best: name of the best row.
+        line: label of the line.
     """
     ends: list[float] = [value for row in rows for value in (row["score"]["low"], row["score"]["high"])]
     low, scale = min(ends), (_WIDTH - 2 * _MARGIN - 36) / ((max(ends) - min(ends)) or 1.0)
@@ -70,7 +70,7 @@ def dots(rows: Sequence[Mapping[str, Any]], middle: float, best: str | None, lin
 
 
 def curves(logs: Mapping[str, Curve], width: int = 230, height: int = 90) -> list[dict[str, Any]]:
-    """Layout of a curve for each log of two steps or more, by title."""
+    """Layout of a curve for each log with at least two steps, by title."""
     found = []
     for name, values in logs.items():
         if len({step for step, _ in values}) < 2:
@@ -81,7 +81,7 @@ def curves(logs: Mapping[str, Curve], width: int = 230, height: int = 90) -> lis
             f"{width * (step - steps[0]) / across:.1f},{4 + (height - 8) * (high - loss) / up:.1f}"
             for step, loss in values
         )
-        told = f"{losses[0]:.3g} to {losses[-1]:.3g} in {steps[-1]:,} steps"
+        caption = f"{losses[0]:.3g} to {losses[-1]:.3g} in {steps[-1]:,} steps"
         shape = {"width": width, "height": height, "colour": BEST}
-        found.append({"name": name, "points": points, "told": told, **shape})
+        found.append({"name": name, "points": points, "told": caption, **shape})
     return found

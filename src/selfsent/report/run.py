@@ -29,12 +29,12 @@ class Run:
     """A finished run.
 
     Args:
-        directory: where it lies.
+        directory: of the run.
         record: the content of its `run.json`.
-        scores: before and after, when the corpus has documents to hold out: base, trained, TF-IDF and the paired
-            difference, by finding the next sentence.
+        scores: before and after, if the corpus has documents: base, trained, TF-IDF and the paired difference, at
+            finding the next sentence.
         neighbours: for three held-out sentences, the nearest sentences before and after.
-        search_scores: the same as `scores` by search, for documents and for pairs; what was asked is in `asked`.
+        search_scores: as `scores`, at search, for documents and pairs; `asked` describes the queries.
     """
 
     directory: Path
@@ -44,11 +44,11 @@ class Run:
     search_scores: dict[str, Any] | None = None
 
     def __fspath__(self) -> str:
-        """Its directory: a run stands wherever a model can be named."""
+        """Its directory, so that a run can be passed as a model."""
         return str(self.directory)
 
     def __str__(self) -> str:
-        """What the terminal shows."""
+        """Scores and neighbours as text."""
         where = f"The model is in {self.directory / 'model'}"
         tables = [text_of(scores_table(each)) for each in (self.search_scores, self.scores) if each]
         return "\n".join([*tables, where])
@@ -56,13 +56,13 @@ class Run:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: scores, neighbours and curves."""
+        """Scores, neighbours and curves, for notebooks."""
         metrics = RunDirectory(self.directory).metrics()
         return run_page(self.record, self.scores, self.neighbours, metrics, fragment=True, search=self.search_scores)
 
     @property
     def figures(self) -> dict[str, float]:
-        """The last loss, the last and the best `dev` score, and the scores at the end, as far as there are."""
+        """Last loss, last and best `dev` score, and final scores, as far as available."""
         logged = RunDirectory(self.directory).metrics()
         found = {"loss": [entry["loss"] for entry in logged if "loss" in entry][-1:]}
         dev = [entry["score"] for entry in logged if "score" in entry]
@@ -76,7 +76,7 @@ class Run:
         """The trained model, an ordinary SentenceTransformer, or a CrossEncoder.
 
         Raises:
-            RunError: there is none, as in the directory of a cross-validation.
+            RunError: no model, as in the directory of a cross-validation.
         """
         directory = self.directory / "model"
         if not directory.is_dir():
@@ -92,7 +92,7 @@ class Run:
         return encode(open_encoder(self), texts, side=side)
 
     def search(self, corpus: Corpus, queries: list[str], top: int = 10, **how: Any) -> list[list[Hit]]:
-        """The sentences of a corpus nearest to each query, as `selfsent.search` finds them."""
+        """The sentences of a corpus nearest to each query, as in `selfsent.search`."""
         return search(self, corpus, queries, top, **how)
 
 
@@ -100,7 +100,7 @@ def load_run(output: str | Path) -> Run:
     """A finished run, read from its directory.
 
     Raises:
-        RunError: there is no finished run.
+        RunError: no finished run.
     """
     path = Path(output)
     try:

@@ -16,7 +16,7 @@ _CURVES = {
     "mean_cosine": "mean cosine of two sentences",
     "effective_rank": "effective rank",
 }
-"""Values of the log that are drawn, and their titles."""
+"""Logged values to draw, and their titles."""
 
 
 def run_page(
@@ -32,12 +32,12 @@ def run_page(
 
     Args:
         record: the content of its `run.json`.
-        scores: before and after, by the next sentence; None if there are none.
+        scores: before and after, at finding the next sentence, or None.
         neighbours: nearest sentences of a few sentences, before and after.
-        metrics: its log.
-        fragment: leave out head and headline, for a notebook.
+        metrics: the log.
+        fragment: without head and headline, for a notebook.
         corpus_map: from `map_of`.
-        search: before and after, by search; None if there are none.
+        search: before and after, at search, or None.
     """
     asked = record.get("asked", {})
     corpus, settings = asked.get("corpus", {}), asked.get("settings", {})

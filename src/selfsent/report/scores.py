@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 Scores = Mapping[str, Any]
-"""Of a run, as in its `scores.json`: its `scores`, which ask for the next sentence, or its `search`."""
+"""Scores of a run, from its `scores.json`: `scores` (next sentence) or `search`."""
 NAMES = {
     "with_words": "trained + words (search)",
     "trained": "trained",
@@ -21,7 +21,7 @@ NAMES = {
     "base": "untrained",
     **LEXICAL,
 }
-"""How each is called; the first one is what `selfsent search` ranks by."""
+"""Displayed names; the first one ranks as `selfsent search`."""
 DIFFERENCES = {
     "words_over_bm25": ("with_words", "bm25"),
     "words_over_base": ("with_words", "base_with_words"),
@@ -31,35 +31,35 @@ DIFFERENCES = {
 
 
 def is_search(scores: Scores) -> bool:
-    """Whether these scores are those of search."""
+    """Whether these are scores of search."""
     return "asked" in scores
 
 
 def title(scores: Scores) -> str:
-    """What the scores are."""
+    """Title of the scores."""
     what = "Search: nDCG@10" if is_search(scores) else "The next sentence: MRR@10"
     return f"{what} × 100, on text kept apart"
 
 
 def ranked(scores: Scores) -> dict[str, Any]:
-    """The score of each that was scored, by its key in `NAMES`, the best one first; an earlier version lacks some."""
+    """Scores by key in `NAMES`, best first; earlier versions lack some."""
     return dict(sorted(((key, scores[key]) for key in NAMES if key in scores), key=lambda each: -each[1]["score"]))
 
 
 def differences(scores: Scores) -> dict[tuple[str, str], Any]:
-    """From the names of two to their paired difference, its interval and its p; an earlier version lacks some."""
+    """Paired differences with interval and p, by two names; earlier versions lack some."""
     terms = {key: name.removesuffix(" (search)") for key, name in NAMES.items()}
     terms |= {key: f"({term})" for key, term in terms.items() if "+" in term}
     return {(terms[one], terms[other]): scores[key] for key, (one, other) in DIFFERENCES.items() if key in scores}
 
 
 def standing(difference: Scores) -> str:
-    """How one stands to another: `ahead of`, `behind`, or `level with` where the interval holds zero."""
+    """A difference in words: `ahead of`, `behind`, or `level with` if the interval includes zero."""
     return "ahead of" if difference["low"] > 0 else "behind" if difference["high"] < 0 else "level with"
 
 
-def told(scores: Scores) -> str:
-    """What was asked and what came of it, in a few sentences."""
+def summary(scores: Scores) -> str:
+    """Task and result in a few sentences."""
     if not is_search(scores):
         queries = counted(scores["base"]["n"], "query", "queries")
         return f"{queries} from documents. Training on neighbours practises just this: believe search more."
@@ -76,7 +76,7 @@ _VERDICTS = {"ahead of": "better", "behind": "worse", "level with": "no clear di
 
 
 def scores_table(scores: Scores) -> Table:
-    """The scores of base and trained model, by search or by the next sentence, with paired differences."""
+    """The scores of base and trained model, with paired differences."""
     rows = [[NAMES[key], f"{one['score']:.2f}", span(one["low"], one["high"])] for key, one in ranked(scores).items()]
     count = len(rows)
     for (one, other), found in differences(scores).items():
@@ -85,7 +85,7 @@ def scores_table(scores: Scores) -> Table:
     best = NAMES["with_words" if is_search(scores) else "trained"]
     headings = ("", "score", "95 % interval")
     styles, sections = {best: "bold"}, (count - 1,)
-    return table_of(headings, rows, title=title(scores), caption=told(scores), styles=styles, sections=sections)
+    return table_of(headings, rows, title=title(scores), caption=summary(scores), styles=styles, sections=sections)
 
 
 def neighbours_text(neighbours: list[dict[str, Any]]) -> Group:

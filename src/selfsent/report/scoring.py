@@ -26,17 +26,17 @@ from selfsent.search.vectors import unit
 from selfsent.training.plan import rows_digest
 
 _SHOWN = 300
-"""Characters of a neighbour."""
+"""Maximum number of characters of a neighbour."""
 
 
 @dataclass(frozen=True)
 class Before:
-    """An untrained base on a task, with its vectors.
+    """The score of an untrained base on a task, with its vectors.
 
     Args:
-        task: a search or the next sentence.
+        task: search or next sentence.
         score: of the base.
-        with_words: that of its hybrid search; None for the next sentence.
+        with_words: score of its hybrid search; None for the next sentence.
         sides: vectors of queries and of texts.
     """
 
@@ -52,15 +52,15 @@ class Before:
 
 
 _SCORED: dict[tuple[str, ...], dict[str, Before]] = {}
-"""Bases scored last: every run of a comparison or of several seeds begins with one of them."""
+"""Cache of scored bases, as all runs of a comparison or of several seeds share them."""
 _KEPT = 4
 
 
 def score_base(corpus: Corpus, hold_out: HoldOut, base: str) -> dict[str, Before]:
-    """Scores of a base on the held-out text, by task; computed once in a process.
+    """Scores of a base on the held-out text, by task; cached per process.
 
     Raises:
-        DataError: there is no score.
+        DataError: no score.
     """
     rows = hold_out.test
     assert rows is not None
@@ -128,8 +128,8 @@ def neighbours_of(
     """The texts nearest to three queries, before and after training."""
     medium = [row for row, text in enumerate(queries) if 40 <= len(text) <= 100] or list(range(len(queries)))
     found = []
-    for place in np.linspace(0, len(medium) - 1, min(5, len(medium) + 2)).astype(int)[1:-1]:
-        query = medium[place]
+    for index in np.linspace(0, len(medium) - 1, min(5, len(medium) + 2)).astype(int)[1:-1]:
+        query = medium[index]
         entry: dict[str, Any] = {"sentence": queries[query]}
         for name, (wanted, searched) in zip(("before", "after"), sides, strict=True):
             cosines = searched @ wanted[query]

@@ -28,7 +28,7 @@ class Seeds:
         directory: of the runs, each in `seeds/SEED/`.
         figures: scores of the finished runs, by seed.
         failures: reasons of the failed ones, by seed.
-        leaked: names of scores that are no test, as `run.json` of the runs says.
+        leaked: names of contaminated scores, from `run.json` of the runs.
     """
 
     directory: Path
@@ -38,7 +38,7 @@ class Seeds:
 
     @classmethod
     def read(cls, directory: Path) -> Seeds:
-        """The runs that `seeds.json` of a directory names; none without the file."""
+        """The runs in `seeds.json` of a directory; none without the file."""
         known = read_json(directory / "seeds.json")
         figures = {int(seed): values for seed, values in known.get("seeds", {}).items()}
         failures = {int(seed): reason for seed, reason in known.get("failures", {}).items()}
@@ -46,7 +46,7 @@ class Seeds:
 
     @property
     def summary(self) -> dict[str, Spread]:
-        """Mean and deviation of the scores that all finished runs have."""
+        """Mean and deviation of the scores common to all finished runs."""
         runs = list(self.figures.values())
         names = [name for name in runs[0] if all(name in run for run in runs)] if runs else []
         return {name: Spread.of([run[name] for run in runs]) for name in names}
@@ -68,7 +68,7 @@ class Seeds:
 
     @property
     def complaints(self) -> list[str]:
-        """Reasons of the failed seeds, a line each."""
+        """Reasons of failed seeds, a line each."""
         lines = [f"seed {seed} failed: {reason}" for seed, reason in self.failures.items()]
         count = len(self.figures) + len(lines)
         return [f"{len(lines)} of {count} seeds failed, and are not in the mean:", *lines] if lines else []
@@ -99,19 +99,19 @@ def over_seeds(
     progress: Progress | None = None,
     quiet: bool = False,
 ) -> Seeds:
-    """Train with several seeds in turn; a failed one is kept with its reason, and the next one begins.
+    """Train with several seeds in turn; the reason of a failed one is recorded.
 
     Args:
         count: number of seeds.
         output: the directory: a run in `seeds/SEED/` for each, and `seeds.json`.
-        train_one: trains, given a seed, a run directory and whether to resume the run in it; returns its scores. Names
-            under `leaked` in the run's `run.json` are marked.
+        train_one: trains, given a seed, a run directory and whether to resume; returns scores. Those named in `leaked`
+            of the run's `run.json` are marked.
         first: the first seed; the others follow.
         resume: continue in `output`; finished and failed seeds are not run again.
         overwrite: delete what is in `output`.
-        check: raises the faults of the training before an old run is deleted; returns the configuration that all seeds
-            have in common, as JSON, which a resumed run must share.
-        read: files that the training reads; an old run that is deleted must not hold them.
+        check: raises errors of the training before an old run is deleted; returns the common configuration, as JSON,
+            which a resumed run must share.
+        read: inputs of the training, which a deleted run must not contain.
         progress: receives the seeds; by default they are shown.
         quiet: shows nothing.
 
@@ -121,13 +121,13 @@ def over_seeds(
         TrainingError: all seeds failed.
     """
     if count < 2:
-        raise SettingsError(f"--seeds is {count}; a standard deviation needs 2 or more")
+        raise SettingsError(f"seeds is {count}; a standard deviation needs 2 or more")
     notice = (progress or (Progress() if quiet else Shown())).notice
     join()
     directory = RunDirectory(Path(output))
     directory.check(resume, overwrite, read)
     directory.match({"seeds": list(range(first, first + count)), **(check() or {})})
-    wait()  # or a slow process would find the run that the first one begins
+    wait()  # before the first process begins a run
     directory.begin(steps=False)
     done = Seeds.read(directory.path) if directory.resumed else Seeds(directory.path)
     for seed in range(first, first + count):
@@ -142,7 +142,7 @@ def over_seeds(
             done.failures[seed] = error.reason
             notice(f"seed {seed} failed: {error.reason}")
         except SelfsentError:
-            if rank() == 0 and not (directory.path / "seeds").exists():  # nothing was begun
+            if rank() == 0 and not (directory.path / "seeds").exists():  # no run was begun
                 (directory.path / "run.json").unlink()
                 if not any(directory.path.iterdir()):
                     directory.path.rmdir()
@@ -155,6 +155,6 @@ def over_seeds(
     if not done.figures:
         why = next(iter(done.failures.values()))
         raise TrainingError(
-            f"all {count} seeds failed; the first one: {why}; give --overwrite and a lower learning rate"
+            f"all {count} seeds failed; the first one: {why}; give `overwrite` and a lower learning rate"
         )
     return done

@@ -30,7 +30,7 @@ __all__ = [
 
 
 class _Callable(ModuleType):
-    """Makes `selfsent.search(...)` search, although importing this package puts it in the place of the function."""
+    """Makes `selfsent.search(...)` callable: importing this package rebinds the name from function to module."""
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         return search(*arguments, **named)

@@ -14,10 +14,10 @@ from selfsent.errors import SettingsError
 from selfsent.search.vectors import unit
 
 MANY, BLOCK = 100_000, 1 << 16
-"""Sentences from which on k-means runs on mini-batches; rows whose cosines are computed together."""
+"""Number of sentences from which k-means runs on mini-batches; rows per block of cosines."""
 WORDS = 5
 LIFT = 2.0
-"""Smallest ratio of a telling word's frequency in its cluster to that elsewhere."""
+"""Minimum ratio of a telling word's frequency in its cluster to that elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Clusters:
     Args:
         cluster: (n,) number of each row's cluster.
         cosine: (n,) cosine of each row to the centre of its cluster.
-        repeats: (n,) how many texts each row stands for; one each when None.
+        repeats: (n,) number of texts per row; one each if None.
     """
 
     cluster: NDArray[np.int64]
@@ -36,11 +36,11 @@ class Clusters:
 
     @property
     def sizes(self) -> NDArray[np.int64]:
-        """(k,) texts of each cluster."""
+        """(k,) number of texts in each cluster."""
         return np.bincount(self.cluster, self.repeats).astype(np.int64)
 
     def typical(self, cluster: int, count: int = 1) -> NDArray[np.int64]:
-        """The rows of a cluster that are nearest to its centre, the nearest first."""
+        """The rows of a cluster nearest to its centre, nearest first."""
         rows = np.flatnonzero(self.cluster == cluster)
         found: NDArray[np.int64] = rows[np.argsort(-self.cosine[rows], kind="stable")[:count]]
         return found
@@ -53,23 +53,23 @@ def find_clusters(
 
     Args:
         vectors: (n, d) of length 1.
-        count: how many clusters; fewer come out where rows are equal.
+        count: number of clusters; fewer if rows are equal.
         seed: of the first centres.
-        repeats: (n,) how many texts each row stands for, which counts for the sizes of clusters, not their centres.
+        repeats: (n,) number of texts per row: they count for sizes, not for centres.
 
     Raises:
-        SettingsError: there are fewer than two clusters, or fewer rows than clusters.
+        SettingsError: fewer than two clusters, or fewer rows than clusters.
     """
     from sklearn.cluster import KMeans, MiniBatchKMeans
     from sklearn.exceptions import ConvergenceWarning
 
     if not 2 <= count <= len(vectors):
         raise SettingsError(
-            f"--clusters is {count}; it must be at least 2, and at most the {len(vectors):,} different texts"
+            f"clusters is {count}; it must be at least 2, and at most the {len(vectors):,} different texts"
         )
     kind: Any = MiniBatchKMeans if len(vectors) > MANY else KMeans
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # of rows that are equal
+        warnings.simplefilter("ignore", ConvergenceWarning)  # equal rows
         fitted = kind(n_clusters=count, n_init=3, random_state=seed).fit(vectors)
     names, label = np.unique(fitted.labels_, return_inverse=True)
     rank = np.empty(len(names), dtype=np.int64)
@@ -84,13 +84,13 @@ def find_clusters(
 def telling_words(texts: Iterable[str], clusters: Clusters, count: int = WORDS) -> list[list[str]]:
     """The most telling words of each cluster, best first.
 
-    Of the words at least twice as frequent in the cluster (p) as in the others together (q), those with the largest
-    p log (p / q), their part in the divergence of the one from the other. q is smoothed by half a word.
+    Among words at least twice as frequent in the cluster (p) as elsewhere (q), those with the largest p log (p / q),
+    their share of the KL divergence. q is smoothed by half a word.
 
     Args:
         texts: of the rows, in order.
         clusters: the clusters.
-        count: words of a cluster, at most.
+        count: maximum number of words per cluster.
     """
     from scipy.sparse import csr_array
     from sklearn.feature_extraction.text import CountVectorizer
@@ -110,5 +110,5 @@ def telling_words(texts: Iterable[str], clusters: Clusters, count: int = WORDS) 
         elsewhere = elsewhere / elsewhere.sum()
         weight = np.where(share >= LIFT * elsewhere, share * np.log(np.maximum(share, 1e-300) / elsewhere), 0)
         best = np.argsort(-weight, kind="stable")[:count]
-        found.append([str(names[place]) for place in best if weight[place] > 0])
+        found.append([str(names[column]) for column in best if weight[column] > 0])
     return found

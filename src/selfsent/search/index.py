@@ -23,28 +23,28 @@ from selfsent.search.vectors import ARROW_TYPES, unit
 MANIFEST, VECTORS, ROWS, REPEATS = "index.json", "vectors.faiss", "rows.arrow", "repeats.npy"
 FILES = (VECTORS, ROWS, REPEATS)
 WORDS = "words.npy"
-"""Numbers of terms, and in how many texts each is; indexes of older versions have none."""
+"""Term ids and document frequencies; missing in indexes of older versions."""
 VERSION = 1
-"""Of the files in an index: raise it when older ones cannot be read."""
+"""Format version of an index; bump when older ones cannot be read."""
 TFIDF_WEIGHT = 0.5
-"""Of TF-IDF beside the cosine: an index ranks by it still, and `search` without an index by BM25."""
+"""Weight of TF-IDF relative to the cosine. An index still ranks by TF-IDF, `search` without an index by BM25."""
 RERANKED = 300
-"""Nearest texts that are ranked again by words: on five tasks within 0.04 of ranking all texts (docs/log)."""
+"""Nearest texts that are reranked by words: on five tasks within 0.04 of ranking all texts (docs/log)."""
 _LARGEST_COSINE = 1.01
-"""In 16 bits."""
+"""Upper bound of a cosine in 16 bits."""
 _READ_WHOLE = 1 << 27
-"""Bytes of an index whose checksums are verified when it is opened; those of a larger one are before adding to it."""
+"""Checksums of an index up to this size in bytes are verified on opening, those of a larger one only before adding."""
 
 
 class Index:
-    """Texts with their vectors in a directory, as `write_index` leaves them. Vectors and texts stay on disk.
+    """A directory of texts and their vectors, written by `write_index`. Vectors and texts stay on disk.
 
     Args:
         path: the directory.
 
     Raises:
         SettingsError: faiss is not installed.
-        DataError: there is no index, it is damaged, or of another version.
+        DataError: no index, a damaged one, or one of another version.
 
     Example:
         >>> index = Index("tickets.index")  # doctest: +SKIP
@@ -80,7 +80,7 @@ class Index:
         return DataError(f"{self.path} is damaged ({why}): make the index again")
 
     def check_files(self) -> None:
-        """Verify the checksums of all files; an index of an older version has none.
+        """Verify the checksums of all files; older indexes have none.
 
         Raises:
             DataError: a file has changed.
@@ -107,12 +107,12 @@ class Index:
             what = "as it was before it changed" if same else self.model
             raise DataError(
                 f"{self.path} holds vectors of another model ({what}) than {name}, and their cosines say nothing: "
-                + ("index the texts again" if same else f"give --model {self.model}, or index the texts again")
+                + ("index the texts again" if same else f"give `model` {self.model}, or index the texts again")
             )
 
     @cached_property
     def words(self) -> WordCounts | None:
-        """Document frequencies of terms; None where the index has no texts, or is of a version without them.
+        """Document frequencies of terms; None for an index without texts, or of a version without frequencies.
 
         Raises:
             DataError: the index is damaged.
@@ -138,8 +138,8 @@ class Index:
 
         Args:
             queries: (q, d), of any length but 0.
-            top: how many vectors a query.
-            texts: the queries themselves: then the 300 nearest are ranked by words, too, where the index has texts.
+            top: vectors per query.
+            texts: of the queries. If given, and the index has texts, the 300 nearest are reranked by words.
             word_weight: of the words.
 
         Raises:
@@ -171,9 +171,9 @@ class Index:
         return self.table.take([*self.columns].index("text"), rows)
 
     def describe(self, rows: Iterable[int]) -> list[dict[str, Any]]:
-        """The columns of each vector, with `repeats`, how many more rows have its text, before `text`."""
+        """The columns of each vector, with `repeats` (further rows with the same text) before `text`."""
         numbers = np.fromiter(rows, dtype=np.int64)
-        columns = {name: self.table.take(place, numbers) for place, name in enumerate(self.columns)}
+        columns = {name: self.table.take(column, numbers) for column, name in enumerate(self.columns)}
         last = {"text": columns.pop("text")} if "text" in columns else {}
         columns |= {"repeats": (np.asarray(self.repeats[numbers]) - 1).tolist()} | last
         return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]

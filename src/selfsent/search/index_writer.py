@@ -36,12 +36,12 @@ from selfsent.search.vectors import (
 )
 from selfsent.version import __version__
 
-PLACES = ("row", "sentence")
-"""Columns that say where in the input a text stands."""
+POSITIONS = ("row", "sentence")
+"""Columns with the position of a text in the input."""
 MIN_RECALL = 0.95
-"""Of the ten nearest neighbours."""
+"""Default recall of the ten nearest neighbours."""
 GROWTH = 4
-"""How many times its training vectors an index may hold before its centroids are trained anew."""
+"""Growth factor, relative to its training vectors, at which an index is retrained."""
 _STAGED, _STAGED_TOGETHER = "staged.f16", 1 << 14
 
 
@@ -52,7 +52,7 @@ class Block:
     Args:
         vectors: (n, d).
         cells: column -> (n,) values.
-        counts: (n,) how many rows of the input have each text.
+        counts: (n,) number of input rows with each text.
     """
 
     vectors: NDArray[np.float32]
@@ -62,14 +62,14 @@ class Block:
 
 @dataclass(frozen=True)
 class Source:
-    """What goes into an index.
+    """The content of a new or growing index.
 
     Args:
-        columns: those of the blocks, with the type of each: `row` among them, and `text` last.
-        size: numbers of a vector.
-        count: vectors at most.
-        rows: of the input.
-        blocks: in the order of the input.
+        columns: types of the blocks' columns, including `row`, and `text` last.
+        size: dimension of the vectors.
+        count: maximum number of vectors.
+        rows: number of rows in the input.
+        blocks: in input order.
     """
 
     columns: dict[str, type]
@@ -81,14 +81,14 @@ class Source:
 
 @dataclass(frozen=True)
 class Added:
-    """Counts of new vectors, and of texts that the index had already."""
+    """Counts of new vectors, and of texts already in the index."""
 
     new: int
     known: int
 
 
 def from_corpus(model: Encoder, corpus: Corpus, file: VectorsFile | None = None) -> Source:
-    """The distinct texts of a corpus; their vectors are computed, or read from a file as `encode_to_file` writes it."""
+    """The distinct texts of a corpus, with vectors computed or read from a file of `encode_to_file`."""
     inputs = corpus.input_rows
 
     def blocks() -> Iterator[Block]:
@@ -103,18 +103,18 @@ def from_corpus(model: Encoder, corpus: Corpus, file: VectorsFile | None = None)
 
 
 def from_files(model: Encoder, path: Path) -> Source:
-    """The vectors, texts and columns of a `.parquet` file, or of all those in a folder, in the order of their names.
+    """The vectors, texts and columns of a `.parquet` file, or of all those in a folder, ordered by name.
 
-    Columns of truth values, numbers and text are kept. Rows whose vector is all zeros had no text, and are left out.
-    Some texts of each block are encoded again, to see whether the vectors are the model's.
+    Boolean, numeric and text columns are kept. Rows with a zero vector had no text, and are dropped. Some texts of each
+    block are encoded again, to verify that the vectors are the model's.
 
     Args:
         model: the encoder that made the vectors.
         path: a file with columns `embedding` and `text`, or a folder of such files.
 
     Raises:
-        DataError: there is no such file, or it is damaged, or holds vectors of another model.
-        SettingsError: a column is called like one of the results.
+        DataError: a file is missing or damaged, or holds vectors of another model.
+        SettingsError: a column has the name of a result column.
     """
     paths = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
     files = [file for file in map(VectorsFile, paths) if file.rows]
@@ -126,7 +126,7 @@ def from_files(model: Encoder, path: Path) -> Source:
         if _columns(file) != columns:
             raise DataError(f"{file.path} has other columns than {files[0].path}: index them apart")
         check_size(model, file)
-    check_carried([name for name in columns if name not in (*PLACES, "text")], f"a column of {path}")
+    check_carried([name for name in columns if name not in (*POSITIONS, "text")], f"a column of {path}")
     starts, rows = _first_rows(files, columns)
     return Source(
         {"row": int, **{name: kind for name, kind in columns.items() if name != "row"}},
@@ -138,7 +138,7 @@ def from_files(model: Encoder, path: Path) -> Source:
 
 
 def _columns(file: VectorsFile) -> dict[str, type]:
-    """The columns of a file that an index keeps, `text` last."""
+    """The columns of a file kept in the index, `text` last."""
     import pyarrow.parquet as pq
 
     found = {field.name: kind for field in pq.read_schema(file.path) if (kind := kind_of(field.type))}
@@ -146,9 +146,9 @@ def _columns(file: VectorsFile) -> dict[str, type]:
 
 
 def _first_rows(files: Sequence[VectorsFile], columns: Mapping[str, type]) -> tuple[list[int], int]:
-    """The number of input rows before each file, and in all.
+    """The number of input rows before each file, and the total.
 
-    Consecutive files with one and the same value in their column `file` are shards of it, whose rows count through.
+    Consecutive files with the same value in column `file` are shards of one input, with continuous row numbers.
     """
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
@@ -191,23 +191,23 @@ def _blocks(model: Encoder, file: VectorsFile, columns: Mapping[str, type], star
 
 
 def check_index_output(output: Path, add: bool, overwrite: bool) -> Index | None:
-    """The index to add to, if any; rejects a directory that cannot be used.
+    """The index to add to, if any; rejects an unusable directory.
 
     Raises:
-        SettingsError: both are wanted.
-        OutputError: there is an index and neither is wanted, or something else.
-        DataError: there is no index to add to.
+        SettingsError: both `add` and `overwrite`.
+        OutputError: an index without either, or other content.
+        DataError: no index to add to.
     """
     if add and overwrite:
-        raise SettingsError("--add and --overwrite contradict each other: give one")
+        raise SettingsError("`add` and `overwrite` contradict each other: give one")
     if add:
         return Index(output)
     if is_index(output) and not overwrite:
         raise OutputError(
-            f"{output} already holds an index: give --add to add to it, --overwrite to replace it, or another --output"
+            f"{output} already holds an index: give `add` to add to it, `overwrite` to replace it, or another `output`"
         )
     if output.exists() and not is_index(output) and not (output.is_dir() and not any(output.iterdir())):
-        raise OutputError(f"{output} exists and is not an index of selfsent: choose another --output")
+        raise OutputError(f"{output} exists and is not an index of selfsent: choose another `output`")
     return None
 
 
@@ -220,24 +220,24 @@ def write_index(
     min_recall: float = MIN_RECALL,
     advance: Callable[[int], None] = lambda count: None,
 ) -> Added:
-    """Write an index, replacing one that is there.
+    """Write an index, replacing an existing one.
 
-    A text that the index has already only counts once more. Row numbers go on where those of the index end. Killed, it
-    leaves the old index as it was.
+    A text already in the index only increases its count. Row numbers continue those of the index. If killed, the old
+    index is unchanged.
 
     Args:
         source: the vectors, texts and columns.
         output: the directory.
-        model: the name of the encoder, by which later searches load it.
+        model: name of the encoder, for loading it in searches.
         fingerprint: of the encoder.
         add_to: the index in `output`, to keep what it holds.
         min_recall: of the ten nearest neighbours in searches, 0 to 1.
-        advance: called with the number of rows of the input done since the last call; there are about `source.rows`.
+        advance: called with the number of input rows done since the last call, about `source.rows` in total.
 
     Raises:
-        SettingsError: the columns are not those of the index.
-        DataError: the index is of another model, or there is nothing to put in.
-        OutputError: it cannot be written, or another process wrote it meanwhile.
+        SettingsError: columns other than those of the index.
+        DataError: an index of another model, or nothing to add.
+        OutputError: it cannot be written, or another process has changed it.
     """
     _check_unchanged(add_to, output)
     if add_to is not None:
@@ -286,7 +286,7 @@ def write_index(
 
 
 def _fitted(source: Source, columns: Mapping[str, type]) -> Source:
-    """A source whose values become text in columns that are text in the index: one of x1, x2 may go on with 5, 6."""
+    """A source with values cast to text in the index's text columns: x1, x2 may be followed by 5, 6."""
     numbers = [name for name, kind in source.columns.items() if kind is not columns.get(name, kind) is str]
 
     def blocks() -> Iterator[Block]:
@@ -303,7 +303,7 @@ def _check_unchanged(index: Index | None, output: Path) -> None:
 
 
 class _Writer:
-    """Texts and columns on their way into a new directory; their vectors are staged in a file until all are there."""
+    """Writes texts and columns into a new directory; vectors are staged in a file until complete."""
 
     def __init__(self, directory: Path, source: Source, add_to: Index | None) -> None:
         self._directory, self._source, self._index = directory, source, add_to
@@ -313,7 +313,7 @@ class _Writer:
         self.words = WordCounts()
 
     def fill(self, advance: Callable[[int], None]) -> int:
-        """Write the texts and stage the vectors; returns how many texts were known."""
+        """Write the texts and stage the vectors; returns the number of known texts."""
         import pyarrow as pa
 
         schema = pa.schema([(name, ARROW_TYPES[kind]) for name, kind in self._source.columns.items()])
@@ -353,7 +353,7 @@ class _Writer:
         return known
 
     def arrange(self) -> tuple[IVF, int]:
-        """All vectors in an IVF, and the number it was trained for; removes the staged ones."""
+        """All vectors as an IVF, and the number it was trained for; removes the staged file."""
         index, path = self._index, self._directory / _STAGED
         size, new = self._source.size, self.count - self.old
         staged = np.memmap(path, np.float16, "r", shape=(new, size)) if new else np.empty((0, size), np.float16)
@@ -370,7 +370,7 @@ class _Writer:
         else:
             ivf = IVF.read(index.path / VECTORS, mapped=False)
         del staged
-        with path.open("rb") as file:  # not mapped, as pages of a map stay with the process
+        with path.open("rb") as file:  # not mapped: mapped pages stay resident
             for start in range(0, new, _STAGED_TOGETHER):
                 vectors = np.fromfile(file, np.float16, _STAGED_TOGETHER * size).reshape(-1, size).astype(np.float32)
                 ivf.add(vectors, self.old + np.arange(start, start + len(vectors)))

@@ -15,20 +15,20 @@ Vectors = NDArray[np.float32]
 Rows = NDArray[np.int64]
 
 MAX_LISTS, POINTS = 4096, 64
-"""Lists at most, and training vectors for each: they bound the memory that training takes."""
+"""Maximum number of lists, and training vectors per list: they bound the memory of training."""
 NEIGHBOURS, SAMPLE = 10, 256
-"""Recall is that of so many neighbours, for a sample of so many vectors."""
+"""Neighbours and sample size of the recall."""
 _SAME = 1e-5
-"""Rounding error between two ways to compute the cosine of 16-bit vectors."""
+"""Rounding error between two computations of the cosine of 16-bit vectors."""
 
 
 class IVF:
-    """Vectors of length 1 in 16 bits, each in the list of its nearest centroid; a search compares some lists.
+    """Inverted file of 16-bit unit vectors: a search visits some lists, and misses neighbours in others.
 
-    Cosines are those of the stored vectors, within 0.0001 of float32. Neighbours in other lists are missed.
+    Cosines are those of the stored vectors, within 0.0001 of float32.
 
     Args:
-        index: an inverted file of faiss with half-precision vectors.
+        index: of faiss, with half-precision vectors.
     """
 
     def __init__(self, index: Any) -> None:
@@ -36,11 +36,11 @@ class IVF:
 
     @classmethod
     def trained(cls, sample: Vectors, rows: int, seed: int = 0) -> IVF:
-        """An empty one.
+        """A trained, empty index.
 
         Args:
-            sample: (m, d) of length 1, random ones of those that will be added; `training_rows` says how many.
-            rows: how many will be added.
+            sample: (m, d) unit vectors, a random sample of those to add; see `training_rows` for m.
+            rows: number of vectors to add.
             seed: of the centroids.
 
         Raises:
@@ -48,27 +48,27 @@ class IVF:
         """
         faiss, size = require_faiss(), sample.shape[1]
         lists, half = min(_lists(rows), len(sample)), faiss.ScalarQuantizer.QT_fp16
-        # False: vectors, not residuals beside the centroid, so that they can be read back as they are.
+        # False: vectors instead of residuals to the centroid, so that they can be read back unchanged.
         index = faiss.IndexIVFScalarQuantizer(
             faiss.IndexFlatIP(size), size, lists, half, faiss.METRIC_INNER_PRODUCT, False
         )
         index.cp.seed, index.cp.max_points_per_centroid = seed + 1, POINTS
-        index.cp.min_points_per_centroid = 1  # below 39 vectors a list faiss warns
+        index.cp.min_points_per_centroid = 1  # faiss warns below 39 vectors per list
         index.train(sample)
         return cls(index)
 
     @classmethod
     def read(cls, path: Path, mapped: bool = True) -> IVF:
-        """Read a file; `mapped` leaves the vectors on disk, and nothing can be added then.
+        """Read a file; if `mapped`, vectors stay on disk and nothing can be added.
 
         Raises:
             SettingsError: faiss is not installed.
-            DataError: it is no such file.
+            DataError: another kind of file.
         """
         faiss = require_faiss()
         try:
             found = cls(faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC if mapped else 0))
-            _ = found._index.invlists, found._index.sq  # which only this kind has
+            _ = found._index.invlists, found._index.sq  # attributes of this kind of index alone
         except (RuntimeError, AttributeError) as error:
             raise DataError(f"{path} is damaged, or no index of selfsent: make it again") from error
         return found
@@ -87,7 +87,7 @@ class IVF:
 
     @property
     def nprobe(self) -> int:
-        """Number of lists that a search compares."""
+        """Number of lists visited by a search."""
         return int(self._index.nprobe)
 
     @nprobe.setter
@@ -95,16 +95,16 @@ class IVF:
         self._index.nprobe = min(count, self.nlist)
 
     def add(self, vectors: Vectors, rows: Rows) -> None:
-        """Add vectors (n, d) of length 1 under row numbers (n,)."""
+        """Add unit vectors (n, d) under row numbers (n,)."""
         self._index.add_with_ids(vectors, rows)
 
     def search(self, queries: Vectors, top: int) -> tuple[Vectors, Rows]:
-        """Cosines and rows (q, top) of the nearest, best first; row -1 where the lists hold fewer."""
+        """Cosines and rows (q, top) of the nearest, best first; row -1 if the lists hold fewer."""
         cosine, rows = self._index.search(queries, top)
         return cosine, rows.astype(np.int64, copy=False)
 
     def lists(self) -> Iterator[tuple[Rows, Vectors]]:
-        """The rows (n,) and vectors (n, d) of each list that has any."""
+        """The rows (n,) and vectors (n, d) of each nonempty list."""
         faiss, lists = require_faiss(), self._index.invlists
         for number in range(self.nlist):
             if count := lists.list_size(number):
@@ -133,7 +133,7 @@ class IVF:
             return 1.0
         self.nprobe = self.nlist
         cosine, rows = self.search(queries, top + 1)
-        # The vector itself is the first, or, among equal ones, any.
+        # The vector itself ranks first, or anywhere among equals.
         last = np.where((rows == sample[:, None]).any(1), cosine[:, -1], cosine[:, -2])
         for nprobe in (*(1 << power for power in range(self.nlist.bit_length())), self.nlist):
             self.nprobe = nprobe
@@ -146,7 +146,7 @@ class IVF:
 
 
 def training_rows(rows: int) -> int:
-    """How many vectors `IVF.trained` needs of so many."""
+    """The sample size for `IVF.trained`."""
     return min(rows, POINTS * _lists(rows))
 
 
@@ -158,13 +158,13 @@ def require_faiss() -> Any:
     """Import faiss.
 
     Raises:
-        SettingsError: it is not installed.
+        SettingsError: not installed.
     """
     try:
         import faiss
     except ImportError:
         raise SettingsError(
-            "an index needs faiss: pip install 'selfsent[index]'; pairs without --approximate and search without"
-            " --index need none"
+            "an index needs faiss: pip install 'selfsent[index]'; selfsent pairs without --approximate and selfsent"
+            " search without --index need none"
         ) from None
     return faiss

@@ -27,13 +27,13 @@ _COUNTED_TOGETHER = 256
 
 
 class Hit(NamedTuple):
-    """A sentence that was found.
+    """A search result.
 
     Args:
-        row: of the corpus' distinct sentences, or number of the vector of an index.
-        cosine: of its vector and the query's.
-        words: lexical score, 0 to 1: BM25 as a share of what the query can reach (in an index the TF-IDF cosine). 0
-            where it was not computed.
+        row: among the corpus' distinct sentences, or number of a vector in an index.
+        cosine: to the query.
+        words: lexical score, 0 to 1: BM25 as a share of the query's maximum (in an index the TF-IDF cosine); 0 if not
+            computed.
     """
 
     row: int
@@ -51,21 +51,21 @@ def search(
     word_weight: float | None = None,
     language: str | None = None,
 ) -> list[list[Hit]]:
-    """The distinct sentences nearest to each query, by cosine + word_weight · words, best first; all are compared.
+    """The distinct sentences nearest to each query, by cosine + word_weight · words, best first; exact.
 
     Args:
         model: the encoder, or the name of one, such as a run's directory.
         corpus: the sentences to search.
-        queries: what to look for.
-        top: how many sentences a query.
-        advance: called with the number of rows of the input done since the last call.
-        file: with the vectors of the corpus, as `encode_to_file` writes it; without it they are computed.
-        word_weight: of BM25 beside the cosine; 0: the cosine alone. By default the encoder's own.
-        language: of the stemmer, one of `LANGUAGES`; by default the one of most sentences.
+        queries: texts.
+        top: sentences per query.
+        advance: called with the number of input rows done since the last call.
+        file: vectors of the corpus from `encode_to_file`; computed if None.
+        word_weight: of BM25 relative to the cosine; 0 for the cosine alone, None for the encoder's default.
+        language: of the stemmer, one of `LANGUAGES`; by default that of most sentences.
 
     Raises:
         DataError: the file is damaged, or holds other vectors.
-        SettingsError: one query that is in no list, no encoder, no such language, or an invalid weight.
+        SettingsError: a query outside a list, no encoder, an unknown language, or an invalid weight.
     """
     if isinstance(queries, str):
         raise SettingsError(ONE_STRING)
@@ -81,27 +81,27 @@ def search(
             bm25.add(texts)
         query_terms, terms = bm25.queries, bm25.texts
     best = TopHits(len(queries), top)
-    start, tell = 0, corpus.input_rows.progress_callback(advance)
+    start, report = 0, corpus.input_rows.progress_callback(advance)
     for vectors in corpus_vectors(model, corpus, file, "document"):
         rows = np.arange(start, start + len(vectors))
         words = (query_terms @ terms[start : start + len(vectors)].T).toarray() if word_weight else None
         best.add(rows, query_vectors @ unit(vectors).T, words, word_weight)
         start += len(vectors)
-        tell(len(vectors))
+        report(len(vectors))
     return best.hits()
 
 
 def corpus_language(corpus: Corpus | Index) -> str | None:
-    """The language of most sentences of a corpus, by a sample; None if they are in several."""
+    """The language of most sentences in a sample of a corpus; None if mixed."""
     return language_of(corpus.texts(np.unique(np.linspace(0, len(corpus) - 1, SAMPLED).astype(np.int64))))
 
 
 class TopHits:
-    """The best hits of each query so far; among equals, those that came first.
+    """The best hits of each query so far; first come, first ranked among equals.
 
     Args:
-        queries: how many there are.
-        top: hits to keep of each.
+        queries: number of queries.
+        top: hits kept per query.
     """
 
     def __init__(self, queries: int, top: int) -> None:
@@ -117,16 +117,16 @@ class TopHits:
         words: NDArray[np.float32] | None,
         word_weight: float,
     ) -> None:
-        """Consider rows (n,) with their cosines and lexical scores, (queries, n) each."""
+        """Add rows (n,) with their cosines and lexical scores, (queries, n) each."""
         words = np.zeros_like(cosines) if words is None else words
         new = np.stack([cosines + np.float32(word_weight) * words, cosines, words])
         found = np.concatenate([self._found, new], axis=2)
-        places = np.hstack([self._rows, np.broadcast_to(rows, cosines.shape)])
+        candidates = np.hstack([self._rows, np.broadcast_to(rows, cosines.shape)])
         order = np.argsort(-found[0], axis=1, kind="stable")[:, : self._top]
-        self._rows = np.take_along_axis(places, order, 1)
+        self._rows = np.take_along_axis(candidates, order, 1)
         self._found = np.take_along_axis(found, order[None], 2)
 
     def hits(self) -> list[list[Hit]]:
-        """Those of each query, best first."""
+        """The hits of each query, best first."""
         columns = (self._rows.tolist(), *self._found[1:].tolist())
         return [list(map(Hit, *each)) for each in zip(*columns, strict=True)]

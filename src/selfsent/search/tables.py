@@ -23,7 +23,7 @@ from selfsent.search.vectors import ARROW_TYPES
 
 TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
 RESERVED = ("query", "cosine", "words", "cluster", "row", "sentence", "repeats", "text", "embedding")
-"""Names of columns that results have of their own."""
+"""Column names used by results."""
 _TOGETHER = 4096
 
 _SIGNS = "=+\\-@\uff1d\uff0b\uff0d\uff20"
@@ -32,23 +32,23 @@ _LATER_FORMULA = re.compile(rf"([;|\n]\s*)(?=[{_SIGNS}])")
 
 
 def check_carried(names: Sequence[str], flags: str) -> None:
-    """Reject carried columns that are named like columns of results.
+    """Reject carried columns with the name of a result column.
 
     Raises:
-        SettingsError: there is one.
+        SettingsError: a name clash.
     """
     if taken := [name for name in names if name in RESERVED]:
         raise SettingsError(f"{flags}: results have a column {taken[0]!r} of their own; rename yours")
 
 
 def check_table(output: Path) -> None:
-    """Reject a file name that ends in none of `TABLES`.
+    """Check the suffix of a table.
 
     Raises:
-        SettingsError: it does.
+        SettingsError: it is none of `TABLES`.
     """
     if output.suffix not in TABLES:
-        raise SettingsError(f"--output {output} must end in {', '.join(TABLES[:-1])} or {TABLES[-1]}")
+        raise SettingsError(f"`output` {output} must end in {', '.join(TABLES[:-1])} or {TABLES[-1]}")
 
 
 def _described_columns(texts: Corpus | Index) -> dict[str, type]:
@@ -74,9 +74,9 @@ def cluster_columns(corpus: Corpus) -> dict[str, type]:
 
 
 def describe(texts: Corpus | Index, rows: Iterable[int]) -> list[dict[str, Any]]:
-    """For rows of a corpus or index: first place in the input, carried columns, `repeats` and text.
+    """For rows of a corpus or index: first position in the input, carried columns, `repeats` and text.
 
-    `repeats` says how many more rows of the input have the same text.
+    `repeats` is the number of further input rows with the same text.
     """
     if isinstance(texts, Index):
         return texts.describe(rows)
@@ -87,13 +87,13 @@ def describe(texts: Corpus | Index, rows: Iterable[int]) -> list[dict[str, Any]]
 
 
 def hit_rows(query: str, hits: Sequence[Hit], texts: Corpus | Index) -> Iterator[dict[str, Any]]:
-    """The hits of a query as rows of a table: query, cosine, words and the columns of `describe`."""
+    """The hits of a query as table rows: query, cosine, words and the columns of `describe`."""
     for hit, found in zip(hits, describe(texts, (hit.row for hit in hits)), strict=True):
         yield {"query": query, "cosine": round(hit.cosine, 6), "words": round(hit.words, 6), **found}
 
 
 def pair_rows(pairs: Sequence[Pair], texts: Corpus | Index, word_weight: float = 0.0) -> Iterator[dict[str, Any]]:
-    """Pairs as rows of a table: score, cosine, words and the columns of `describe`, as `row1`, `row2` and so on."""
+    """Pairs as table rows: score, cosine, words and the columns of `describe`, as `row1`, `row2` and so on."""
     left, right = describe(texts, (pair.first for pair in pairs)), describe(texts, (pair.second for pair in pairs))
     for pair, one, other in zip(pairs, left, right, strict=True):
         found = {f"{name}{side}": each[name] for name in one for side, each in ((1, one), (2, other))}
@@ -102,35 +102,35 @@ def pair_rows(pairs: Sequence[Pair], texts: Corpus | Index, word_weight: float =
 
 
 def cluster_rows(clusters: Clusters, corpus: Corpus) -> Iterator[dict[str, Any]]:
-    """The input rows that have a text as rows of a table: cluster, cosine to its centre, place, carried columns, text.
+    """Nonempty input rows as table rows: cluster, cosine to its centre, position, carried columns, text.
 
-    Clusters come in order, and within a cluster the most typical sentences first.
+    Ordered by cluster, then from most to least typical.
     """
     inputs = corpus.input_rows
-    places = np.flatnonzero(inputs.corpus_rows >= 0)
-    rows = inputs.corpus_rows[places]
+    input_rows = np.flatnonzero(inputs.corpus_rows >= 0)
+    rows = inputs.corpus_rows[input_rows]
     order = np.lexsort((-clusters.cosine[rows], clusters.cluster[rows]))
     for start in range(0, len(order), _TOGETHER):
         here = order[start : start + _TOGETHER]
         columns: dict[str, list[Any]] = {"cluster": clusters.cluster[rows[here]].tolist()}
         columns["cosine"] = [round(cosine, 6) for cosine in clusters.cosine[rows[here]].tolist()]
-        columns |= inputs.describe(places[here]) | {"text": corpus.texts(rows[here])}
+        columns |= inputs.describe(input_rows[here]) | {"text": corpus.texts(rows[here])}
         yield from (dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True))
 
 
 def write_table(
     rows: Iterable[dict[str, Any]], columns: Mapping[str, type], output: Path, for_spreadsheets: bool = False
 ) -> None:
-    """Write a table, whole or not at all.
+    """Write a table atomically.
 
     Args:
         rows: of the table.
-        columns: the name of each, and whether it holds `bool`, `int`, `float` or `str`.
+        columns: types by name: `bool`, `int`, `float` or `str`.
         output: a `.csv`, `.tsv`, `.jsonl` or `.parquet` file.
-        for_spreadsheets: in a `.csv` or `.tsv` file put `'` before texts that a spreadsheet would take for a formula.
+        for_spreadsheets: in a `.csv` or `.tsv` file prefix `'` to texts that a spreadsheet would evaluate as a formula.
 
     Raises:
-        SettingsError: the name ends otherwise.
+        SettingsError: another suffix.
         OutputError: it cannot be written.
     """
     check_table(output)
@@ -151,15 +151,15 @@ def write_table(
                 return
             table = csv.writer(file, delimiter="\t" if output.suffix == ".tsv" else ",", lineterminator="\n")
             for row in chain([tuple(columns)], (row.values() for row in rows)):
-                # One kind of line end: a cell is not put in quotes for a lone carriage return.
+                # One kind of line end: a lone carriage return does not make the writer quote a cell.
                 cells = [re.sub("\r\n?", "\n", cell) if isinstance(cell, str) else cell for cell in row]
                 table.writerow(map(_harmless, cells) if for_spreadsheets else cells)
 
 
 def _harmless(cell: Any) -> Any:
-    """A cell that no spreadsheet computes.
+    """A cell that no spreadsheet evaluates.
 
-    Some look past white space before a formula, and some cut lines at semicolons whatever the quotes say.
+    Some ignore white space before a formula, and some split at semicolons even within quotes.
     """
     if not isinstance(cell, str):
         return cell

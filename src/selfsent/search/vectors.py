@@ -32,20 +32,20 @@ from selfsent.resumable import RowTable
 FORMATS = (".npy", ".parquet")
 ARROW_TYPES = {bool: "bool", int: "int64", float: "float64", str: "string"}
 CHECKED = 16
-"""Rows of each block of a file that are encoded again, to see whether the file is of this model and corpus."""
+"""Rows per block of a file that are encoded again, to verify model and corpus."""
 MEAN_COSINE, LEAST_COSINE = 0.99, 0.9
-"""Between stored and computed vectors, which differ a little where one of them was computed in 8 bits."""
+"""Minimum mean and minimum of cosines between stored and computed vectors; 8-bit vectors differ a little."""
 
 
 @dataclass(frozen=True)
 class Encoded:
-    """Counts of a file of vectors.
+    """Counts for a file of vectors.
 
     Args:
         rows: number of vectors.
-        size: numbers of a vector.
-        kept: rows that an earlier run had done.
-        zeros: rows without text, whose vectors are zeros.
+        size: dimension of the vectors.
+        kept: rows done by an earlier run.
+        zeros: rows without text, with zero vectors.
     """
 
     rows: int
@@ -55,42 +55,42 @@ class Encoded:
 
 
 def open_encoder(model: Encoder | str | os.PathLike[str]) -> Encoder:
-    """The encoder itself, or the one of that name, on a GPU if there is one.
+    """The given encoder, or the one of that name on a GPU if available.
 
     Raises:
-        BaseEncoderError: there is none of that name.
-        SettingsError: it is something else.
+        BaseEncoderError: no encoder of that name.
+        SettingsError: neither an encoder nor a name.
     """
     named = name_of(model)
     if isinstance(named, str):
         return load_encoder(named).to(inference_device()).eval()
     if not isinstance(named, Encoder):
-        raise SettingsError(f"{type(named).__name__} is no encoder of selfsent: give the directory that it lies in")
+        raise SettingsError(f"{type(named).__name__} is no encoder of selfsent: give its directory")
     return named
 
 
 def unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Vectors of length 1; one of zeros stays as it is."""
+    """Vectors scaled to length 1; zero vectors stay zero."""
     ones: NDArray[np.float32] = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
     return ones
 
 
 def sentences(corpus: Corpus, start: int = 0) -> Iterator[str]:
-    """The distinct sentences of a corpus from one on, few in memory at a time."""
+    """The distinct sentences of a corpus from `start` on, few in memory at a time."""
     return islice((text for batch in corpus.batches(size=256) for text in batch), start, None)
 
 
 def check_output(output: Path) -> None:
-    """Reject a path that cannot become a file of vectors.
+    """Reject a path unfit for a file of vectors.
 
     Raises:
-        SettingsError: it ends in none of `FORMATS`.
+        SettingsError: a suffix not in `FORMATS`.
         OutputError: it is a directory.
     """
     if output.is_dir():
         raise OutputError(f"{output} is a directory: name a file")
     if output.suffix not in FORMATS:
-        raise SettingsError(f"--output {output} must end in {' or '.join(FORMATS)}")
+        raise SettingsError(f"`output` {output} must end in {' or '.join(FORMATS)}")
 
 
 def encode_to_file(
@@ -100,13 +100,13 @@ def encode_to_file(
     advance: Callable[[int], None] = lambda count: None,
     side: Side | None = None,
 ) -> Encoded:
-    """Write a vector for each row of the input, in its order; memory hardly grows with the corpus.
+    """Write a vector for each input row, in order; memory hardly grows with the corpus.
 
-    Repeated texts are computed once, and an empty one has a vector of zeros. Where texts were split, there is a vector
-    for each sentence. For a corpus that was read without `carry`, rows are its distinct sentences.
+    Repeated texts are computed once, and empty ones have zero vectors. Split texts have a vector for each sentence. For
+    a corpus read without `carry`, rows are its distinct sentences.
 
-    After an interruption, finished vectors stay in a hidden directory beside `output`. The same call continues from
-    there, and the file is the same, bit for bit.
+    After an interruption, finished vectors stay in a hidden directory next to `output`. The same call resumes from
+    them, and the file is bit-identical.
 
     Args:
         model: the encoder, or the name of one.
@@ -114,33 +114,33 @@ def encode_to_file(
         output: a `.npy` file of (n, d) float32, or a `.parquet` file with the columns of `InputRows.describe`, `text`
             and `embedding`.
         advance: called with the number of rows done since the last call.
-        side: of a search, for models that want a prompt in front of queries or documents.
+        side: of a search, for models with a prompt for queries or documents.
 
     Raises:
-        SettingsError: the name ends otherwise.
+        SettingsError: another suffix.
         OutputError: the file cannot be written.
-        KeyboardInterrupt: with a message that says how far it came.
+        KeyboardInterrupt: with the progress as message.
     """
     model, output = open_encoder(model), Path(output)
     check_output(output)
-    inputs, tell = corpus.input_rows, corpus.input_rows.progress_callback(advance)
+    inputs, report = corpus.input_rows, corpus.input_rows.progress_callback(advance)
     directory = output.with_name(f".{output.name}.{_identity(corpus, model, side)}.part")
     with output_errors(output):
         _lock = lock_directory(directory, f"another selfsent is writing {output}: wait for it, or name another file")
         name = f"what an earlier run left of {output}"
         table = RowTable(directory, len(corpus), model.embedding_size, np.float32, name)
         done = int(table.done.sum())
-        if table.repaired or not table.done[:done].all():  # otherwise chunks would be cut at other places
+        if table.repaired or not table.done[:done].all():  # otherwise chunk boundaries would differ
             table.clear()
             done = 0
         kept = inputs.done(done) if done else 0
         if done:
-            tell(done)
+            report(done)
         try:
             for vectors in encode_stream(model, sentences(corpus, done), side):
                 table.fill(np.arange(done, done + len(vectors)), vectors)
                 done += len(vectors)
-                tell(len(vectors))
+                report(len(vectors))
             _write_rows(table, corpus, output)
         except KeyboardInterrupt:
             if not done:
@@ -155,7 +155,7 @@ def encode_to_file(
 
 
 def _identity(corpus: Corpus, model: Encoder, side: Side | None) -> str:
-    """A short digest of everything that the vectors depend on."""
+    """A short digest of everything the vectors depend on."""
     data = corpus.fingerprint, corpus.text_columns[0], len(corpus)
     machine = torch.__version__, torch.get_num_threads(), model.device.type, CHUNK, CHARACTERS, tokens_at_once(model)
     encoder = fingerprint(model), str(model), prompt_of(model, side), str(getattr(model.transformer, "config", ""))
@@ -163,26 +163,26 @@ def _identity(corpus: Corpus, model: Encoder, side: Side | None) -> str:
 
 
 def _remove_parts(output: Path) -> None:
-    """Remove unfinished vectors of a file, also those of another corpus or encoder."""
+    """Remove unfinished vectors of a file, including those of other corpora or encoders."""
     for part in output.parent.glob(f".{glob.escape(output.name)}.*.part"):
         shutil.rmtree(part, ignore_errors=True)
 
 
 def _write_rows(table: RowTable, corpus: Corpus, output: Path) -> None:
-    """Write a vector for each row of the input from those of the distinct sentences."""
+    """Expand the vectors of the distinct sentences to one per input row."""
     inputs, size = corpus.input_rows, table.vectors.shape[1]
-    if output.suffix == ".npy" and len(inputs) == len(corpus):  # nothing is repeated or empty
+    if output.suffix == ".npy" and len(inputs) == len(corpus):  # no repeated or empty rows
         table.path("vectors").replace(output)
         return
 
     def blocks() -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]]:
         for start in range(0, len(inputs), CHUNK):
-            places = np.arange(start, min(start + CHUNK, len(inputs)))
-            rows = np.asarray(inputs.corpus_rows[places])
+            input_rows = np.arange(start, min(start + CHUNK, len(inputs)))
+            rows = np.asarray(inputs.corpus_rows[input_rows])
             block = np.zeros((len(rows), size), dtype="<f4")
-            # Mapped anew each time, as pages of a map stay with the process.
+            # Remapped for each block: mapped pages stay resident.
             block[rows >= 0] = np.load(table.path("vectors"), mmap_mode="r", allow_pickle=False)[rows[rows >= 0]]
-            yield places, rows, block
+            yield input_rows, rows, block
 
     with atomic_file(output) as temporary:
         if output.suffix == ".npy":
@@ -198,14 +198,14 @@ def _write_rows(table: RowTable, corpus: Corpus, output: Path) -> None:
         kinds = {name: ARROW_TYPES[kind] for name, kind in (inputs.columns | {"text": str}).items()}
         schema = pa.schema([*kinds.items(), ("embedding", pa.list_(pa.float32(), size))])
         with pq.ParquetWriter(temporary, schema, compression="zstd", write_page_checksum=True) as writer:
-            for places, rows, block in blocks():
+            for input_rows, rows, block in blocks():
                 column = pa.FixedSizeListArray.from_arrays(pa.array(block.ravel()), size)
-                cells = inputs.describe(places) | {"text": _texts(corpus, rows), "embedding": column}
+                cells = inputs.describe(input_rows) | {"text": _texts(corpus, rows), "embedding": column}
                 writer.write_table(pa.table(cells, schema=schema))
 
 
 def _texts(corpus: Corpus, rows: NDArray[np.int64]) -> list[str]:
-    """The texts of rows of a corpus; an empty one for row -1."""
+    """The texts of rows of a corpus; empty for row -1."""
     texts = np.full(len(rows), "", dtype=object)
     texts[rows >= 0] = corpus.texts(rows[rows >= 0])
     return texts.tolist()
@@ -222,37 +222,37 @@ def encode_corpus(
     Args:
         model: the encoder, or the name of one.
         corpus: the sentences.
-        advance: called with the number of rows of the input done since the last call.
-        file: with their vectors, as `encode_to_file` writes it; without it they are computed.
+        advance: called with the number of input rows done since the last call.
+        file: vectors from `encode_to_file`; computed if None.
 
     Raises:
         DataError: the file is damaged, or holds other vectors.
     """
     model = open_encoder(model)
     vectors = np.empty((len(corpus), model.embedding_size), dtype=np.float32)
-    done, tell = 0, corpus.input_rows.progress_callback(advance)
+    done, report = 0, corpus.input_rows.progress_callback(advance)
     for block in corpus_vectors(model, corpus, file):
         vectors[done : done + len(block)] = unit(block)
         done += len(block)
-        tell(len(block))
+        report(len(block))
     return vectors
 
 
 def corpus_vectors(
     model: Encoder, corpus: Corpus, file: VectorsFile | None = None, side: Side | None = None
 ) -> Iterator[NDArray[np.float32]]:
-    """The vectors of a corpus' distinct sentences in order, some thousand at a time: computed, or from a file.
+    """The vectors of a corpus' distinct sentences in order, some thousand at a time, computed or read from a file.
 
     All texts of the file are compared with the corpus, and a sample of its vectors with the model's.
 
     Args:
         model: the encoder.
         corpus: the sentences.
-        file: as `encode_to_file` writes it.
+        file: from `encode_to_file`.
         side: of a search.
 
     Raises:
-        DataError: the file is damaged, or holds other vectors than the model has for these sentences.
+        DataError: the file is damaged, or holds other vectors.
     """
     if file is None:
         yield from encode_stream(model, sentences(corpus), side)
@@ -261,24 +261,24 @@ def corpus_vectors(
     check_size(model, file)
     inputs, done, draw = corpus.input_rows, 0, np.random.default_rng(0)
     for vectors, stored in file.parts():
-        places = np.arange(done, done + len(vectors))
-        rows = np.asarray(inputs.corpus_rows[places])
+        input_rows = np.arange(done, done + len(vectors))
+        rows = np.asarray(inputs.corpus_rows[input_rows])
         if stored is not None and stored != (expected := _texts(corpus, rows)):
             row = next(i for i, (text, other) in enumerate(zip(expected, stored, strict=True)) if text != other)
             raise DataError(f"{file.path} holds vectors of another corpus: row {done + row} is {stored[row][:60]!r}")
         check_finite(file, vectors, done)
         if len(filled := np.flatnonzero(rows >= 0)):
             chosen = np.append(draw.permutation(filled[:-1])[: CHECKED - 1], filled[-1])
-            check_vectors(model, file, vectors[chosen], corpus.texts(rows[chosen]), places[chosen], side)
-        yield vectors[inputs.is_first(places)]
+            check_vectors(model, file, vectors[chosen], corpus.texts(rows[chosen]), input_rows[chosen], side)
+        yield vectors[inputs.is_first(input_rows)]
         done += len(vectors)
 
 
 def check_rows(file: VectorsFile, corpus: Corpus) -> None:
-    """Find out quickly whether a file can hold the vectors of a corpus.
+    """Check the number of vectors in a file against a corpus.
 
     Raises:
-        DataError: it holds another number of them.
+        DataError: they differ.
     """
     if file.rows != (rows := len(corpus.input_rows)):
         kind = corpus.input_rows.unit
@@ -289,20 +289,20 @@ def check_rows(file: VectorsFile, corpus: Corpus) -> None:
 
 
 def check_size(model: Encoder, file: VectorsFile) -> None:
-    """Reject a file whose vectors are of another size than the model's.
+    """Check the dimension of a file's vectors against the model's.
 
     Raises:
-        DataError: they are.
+        DataError: they differ.
     """
     if file.size != model.embedding_size:
         raise DataError(f"{file.path} holds vectors of {file.size} numbers; this model's have {model.embedding_size}")
 
 
 def check_finite(file: VectorsFile, vectors: NDArray[np.float32], start: int) -> None:
-    """Reject vectors (n, d), from row `start` of a file on, that are not finite.
+    """Check vectors (n, d) from row `start` of a file on.
 
     Raises:
-        DataError: there is one.
+        DataError: a vector is not finite.
     """
     if not (finite := np.isfinite(vectors).all(1)).all():
         raise DataError(f"{file.path} holds numbers that are not finite in row {start + int(np.argmin(finite))}")
@@ -316,18 +316,18 @@ def check_vectors(
     rows: NDArray[np.int64],
     side: Side | None,
 ) -> None:
-    """Reject a file whose vectors (n, d) of some rows (n,) are not those that the model has for their texts.
+    """Check stored vectors (n, d) of rows (n,) against the model's.
 
     Raises:
-        DataError: they are others.
+        DataError: they differ.
     """
     computed = encode(model, texts, side=side)
     cosines = (unit(stored) * unit(computed)).sum(1)
-    cosines[~stored.any(1) & ~computed.any(1)] = 1  # of texts that the tokenizer leaves nothing of
+    cosines[~stored.any(1) & ~computed.any(1)] = 1  # texts without tokens
     if not (cosines.mean() >= MEAN_COSINE and cosines.min() >= LEAST_COSINE):
         worst = int(np.argmin(cosines))
         prompted = side is not None and prompt_of(model, "document") != prompt_of(model)
-        hint = ": encode with --prompt document" if prompted else ""
+        hint = ": write it with selfsent encode --prompt document" if prompted else ""
         raise DataError(
             f"{file.path} holds other vectors than this model has for these texts: cosine {cosines[worst]:.2f} in row"
             f" {rows[worst]}{hint}"

@@ -138,8 +138,8 @@ def test_systems_are_paired_and_say_what_they_were_scored_on():
     results = [Result(name, {"toy": score}) for name, score in (("one", one), ("same", same), ("other", other))]
     compared = side_by_side(results)
     assert [each.p == 1 and each.high == 0 for each in compared.differences["toy"]] == [True, False]
-    (beside,) = compared.beside()
-    assert [str(column.header) for column in beside.columns] == ["model", "MRR@10", "recall@100", "MAP"]
+    (secondary,) = compared.secondary_tables()
+    assert [str(column.header) for column in secondary.columns] == ["model", "MRR@10", "recall@100", "MAP"]
 
 
 def test_words_alone_find_the_document_that_has_them():

@@ -53,7 +53,7 @@ STSB_CROSS = {
     for split, suffix in (("test", ""), ("dev", "-dev"))
     for language in ("de", "es", "fr")
 }
-"""English and translated pairs; those of `dev` are to choose settings by."""
+"""English and translated pairs; `dev` for choosing settings."""
 
 # Artetxe and Schwenk, 2019. arXiv:1812.10464; CC BY 2.0 FR.
 TATOEBA = tuple(

@@ -18,20 +18,20 @@ PAIR = {"sentence1": "sentence1", "sentence2": "sentence2", "score": "score"}
 
 @dataclass(frozen=True)
 class DataSet:
-    """Where a data set is, what it holds, and what it should look like.
+    """Declaration of a data set: location, columns and expected content.
 
     Args:
-        name: unique; a task names its data by it.
+        name: unique name, used by tasks.
         repository: `<org>/<name>`, its folder in a mirror and, when `hub` is true, its id on the hub.
-        rows: published number of rows; another number is a warning. None if the publisher names none.
-        split: file name without `.parquet` in a mirror, split on the hub.
-        config: sub-folder in a mirror, configuration on the hub.
+        rows: published number of rows; a different one is a warning. None if unpublished.
+        split: file name without `.parquet` in a mirror; split on the hub.
+        config: sub-folder in a mirror; configuration on the hub.
         columns: our name -> the publisher's name.
-        optional: columns, also in `columns`, that some copies lack.
+        optional: those of `columns` that some copies lack.
         hub: whether the hub has it.
-        reader: makes columns of the files as the publisher ships them.
-        files: these, as paths in a mirror.
-        known: fingerprint of a known good copy; another one is a warning.
+        reader: parser of the publisher's files.
+        files: paths of these in a mirror.
+        known: fingerprint of a known good copy; a different one is a warning.
     """
 
     name: str
@@ -52,7 +52,7 @@ class DataSet:
         return Path(self.repository, self.config or "", f"{self.split}.parquet")
 
     def is_in(self, mirror: Path) -> bool:
-        """Whether a mirror holds it, as parquet or as its publisher ships it."""
+        """Whether a mirror holds it, as parquet or as published."""
         published = bool(self.files) and all((mirror / file).is_file() for file in self.files)
         return published or (mirror / self.path).is_file()
 
@@ -64,8 +64,8 @@ class Rows:
     Args:
         name: of the data set.
         columns: by our names; all of one length.
-        fingerprint: six hexadecimal digits that stand for the content.
-        warnings: one line each, naming the set.
+        fingerprint: six hexadecimal digits, of the content.
+        warnings: one line each, with the name of the set.
     """
 
     name: str
@@ -84,10 +84,10 @@ class Rows:
 
 
 class Store:
-    """Reads data sets, each once.
+    """A cached reader of data sets.
 
     Args:
-        data: the mirror's folder; without it, the environment variable SELFSENT_DATA; without that, only the hub.
+        data: the mirror's folder; by default SELFSENT_DATA, or only the hub.
 
     Raises:
         DataError: the mirror is not a folder.
@@ -104,7 +104,7 @@ class Store:
         """The rows of a data set.
 
         Raises:
-            DataError: it is absent, or not in the layout its publishers describe.
+            DataError: it is absent, or not in the published layout.
         """
         if dataset.name not in self._read:
             self._read[dataset.name] = checked(dataset, self._columns(dataset))
@@ -129,11 +129,11 @@ class Store:
 
 
 def checked(dataset: DataSet, columns: Columns) -> Rows:
-    """The rows of a data set, those without a score dropped, with a warning where they are not as published.
+    """The rows of a data set without unscored ones, with warnings for deviations from the published set.
 
     Args:
         dataset: its declaration.
-        columns: what was read, by our names.
+        columns: as read, by our names.
     """
     if "score" in columns:
         keep = [row for row, score in enumerate(columns["score"]) if score is not None and score == score]
@@ -147,7 +147,7 @@ def checked(dataset: DataSet, columns: Columns) -> Rows:
 
 
 def fingerprint(columns: Mapping[str, Sequence[Any]]) -> str:
-    """Six hexadecimal digits over texts, labels and scores; `subset` is left out because hub copies lack it."""
+    """Six hexadecimal digits over texts, labels and scores; without `subset`, which hub copies lack."""
     digest = hashlib.sha256()
     for name in sorted(set(columns) - {"subset"}):
         digest.update(f"\x1d{name}\x1e".encode())

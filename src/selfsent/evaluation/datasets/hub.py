@@ -11,7 +11,7 @@ from selfsent.errors import CorpusError, DataError, first_line
 
 @cache
 def hub_reachable() -> bool:
-    """Whether the hub answers, looked up once, so that nothing waits for retries without a network."""
+    """Whether the hub responds, checked once, to avoid waiting for retries without a network."""
     from huggingface_hub import constants
 
     try:
@@ -22,9 +22,9 @@ def hub_reachable() -> bool:
 
 
 def from_hub(name: str, config: str | None, split: str | None = None) -> Any:
-    """The rows of a data set of the hub, or of its cache; those of all its splits by their names where none is given.
+    """The rows of a data set from the hub or its cache; without a split, those of all splits by name.
 
-    While the hub cannot be reached, its libraries look only into their cache.
+    Offline, only the cache is used.
 
     Args:
         name: its id.
@@ -32,7 +32,7 @@ def from_hub(name: str, config: str | None, split: str | None = None) -> Any:
         split: one of its splits.
 
     Raises:
-        DataError: it is not to be had.
+        DataError: unavailable.
     """
     try:
         import datasets
@@ -45,7 +45,7 @@ def from_hub(name: str, config: str | None, split: str | None = None) -> Any:
         datasets.config.HF_HUB_OFFLINE = constants.HF_HUB_OFFLINE = True
     try:
         return datasets.load_dataset(name, config, split=split)
-    except Exception as error:  # of many kinds and pages of text
+    except Exception as error:  # many kinds, with pages of text
         missing = "cannot be reached and its cache lacks it"
         why = f"does not provide it: {first_line(error)}" if hub_reachable() else missing
         raise DataError(f"the hub {why}") from error

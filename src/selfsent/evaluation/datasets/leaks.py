@@ -14,19 +14,19 @@ from selfsent.files import read_json
 LEAKED = ("sts12", "sts13", "sts14", "sts15", "sts16")
 _STSB = re.compile(r"(?<![a-z])sts[-_ ]?(b(?![a-z])|bench)", re.IGNORECASE)
 _TRAINING = re.compile(r"^### Training Dataset.*?(?=^#{1,3} |\Z)", re.MULTILINE | re.DOTALL)
-_CARD = 1 << 18  # characters that are read of a card
+_CARD = 1 << 18  # maximum number of characters read from a card
 
 
 def holds_stsb(sources: Iterable[str]) -> bool:
-    """Whether STSb is among these corpora, going by their names."""
+    """Whether STSb is among these corpora, by name."""
     return any(_STSB.search(source) for source in sources)
 
 
 def trained_on(directory: Path) -> tuple[str, ...]:
-    """The corpora a model and its bases were trained on, as far as the records of their runs and their cards say.
+    """The training corpora of a model and its bases, as recorded in their runs and cards.
 
     Args:
-        directory: a model's, in a run's directory or not.
+        directory: of a model, in a run's directory or not.
     """
     found: list[str] = []
     for path, configs in _lineage(directory, set()):
@@ -38,13 +38,13 @@ def trained_on(directory: Path) -> tuple[str, ...]:
 
 
 def trained_by(directory: Path) -> tuple[str, ...]:
-    """The methods that a model and its bases were trained with, as far as the records of their runs say."""
+    """The training methods of a model and its bases, as recorded in their runs."""
     configs = (config for _, found in _lineage(directory, set()) for config in found)
     return tuple(dict.fromkeys(str(config["method"]) for config in configs if "method" in config))
 
 
 def _lineage(directory: Path, seen: set[Path]) -> Iterator[tuple[Path, list[dict[str, Any]]]]:
-    """A model's directory and those of its bases, with the configs of their runs and of the stages of these."""
+    """The directories of a model and its bases, with the configs of their runs and stages."""
     directory = directory.resolve()
     if directory in seen or not directory.is_dir():
         return
@@ -59,7 +59,7 @@ def _lineage(directory: Path, seen: set[Path]) -> Iterator[tuple[Path, list[dict
 def _config(record: Path) -> dict[str, Any]:
     found = read_json(record)
     config = found.get("asked")
-    of_chosen = {"method": method} if (method := found.get("method")) else {}  # the record is a comparison's
+    of_chosen = {"method": method} if (method := found.get("method")) else {}  # the record of a comparison
     return config | of_chosen if isinstance(config, dict) else {}
 
 
@@ -68,7 +68,7 @@ def _dicts(found: Any) -> list[dict[str, Any]]:
 
 
 def _of_card(card: Path) -> list[str]:
-    """What a model card names. That of sentence-transformers keeps training and evaluation apart in its text alone."""
+    """Training data named in a model card. sentence-transformers separates it from evaluation only in its text."""
     try:
         with card.open(encoding="utf-8") as file:
             text = file.read(_CARD)
@@ -76,7 +76,7 @@ def _of_card(card: Path) -> list[str]:
         return []
     if section := _TRAINING.search(text):
         return re.findall(r"^#### (.*)$", section[0], re.MULTILINE)
-    try:  # this loader makes strings alone, whatever tags say: no object, and no complaint of a date
+    try:  # this loader returns strings only, whatever the tags: no objects, and no errors about dates
         head = yaml.BaseLoader(text.split("---")[1]).get_single_data() if text.startswith("---") else {}
     except (yaml.YAMLError, IndexError, RecursionError):
         head = {}
@@ -86,7 +86,7 @@ def _of_card(card: Path) -> list[str]:
 
 
 def _of_our_card(text: str) -> list[str]:
-    """The corpus that a card of selfsent names, between the last pair of backquotes of its first sentence."""
+    """The corpus in a card of selfsent: between the last pair of backquotes of its first sentence."""
     for line in text.splitlines():
         before, ours, rest = line.partition("Trained by [selfsent]")
         if ours and rest.endswith("`.") and (not before or before.startswith("Maps ")):

@@ -1,7 +1,7 @@
 """A user's own file as rows with named columns.
 
 CSV, JSON lines and parquet name their columns, as a corpus does. Other files are tab-separated. There a heading is
-optional; it is recognised by one of its column names in its place, by all of them anywhere, for pairs by a score that
+optional; it is recognised by one of its column names in position, by all of them anywhere, for pairs by a score that
 is no number.
 """
 
@@ -23,27 +23,27 @@ from selfsent.errors import CorpusError, DataError, SettingsError
 from selfsent.evaluation.datasets.declared import Rows, fingerprint
 from selfsent.evaluation.datasets.publishers import columns_of
 
-Column = str | Sequence[str]  # A column by its name, or several whose texts are joined
-Clean = str | Sequence[str] | None  # what is taken out of texts, as for `read_corpus`
-NAMED = (".csv", ".jsonl", ".ndjson", ".parquet")  # files whose columns go by their names
+Column = str | Sequence[str]  # a column by name, or several to join
+Clean = str | Sequence[str] | None  # cleaners, as for `read_corpus`
+NAMED = (".csv", ".jsonl", ".ndjson", ".parquet")  # files with named columns
 _NO_TEXT = ("label", "score")
 _NO_SCORE = ("", "nan", "inf", "-inf", "na", "n/a", "none", "null", "-", "?")
-"""What stands for a score that is missing, and is no name of a column."""
+"""Placeholders for a missing score, not column names."""
 
 
 def read_rows(path: Path, names: tuple[str, ...], columns: Sequence[Column] | None = None, clean: Clean = None) -> Rows:
-    """The rows of a file; they go by its name. Those without text are left out, and a warning counts them.
+    """The rows of a file, under its name. Rows without text are dropped, with a warning.
 
     Args:
-        path: `.csv`, `.jsonl` or `.parquet`, which name their columns as a corpus does; other files are tab-separated.
-            Each may end in `.gz`, `.zst` or `.bz2`.
-        names: what the columns are called here.
-        columns: what they are called in the file, in the same order, where that is something else.
-        clean: what is taken out of texts.
+        path: `.csv`, `.jsonl` or `.parquet`, with named columns as in a corpus; other files are tab-separated. Each may
+            end in `.gz`, `.zst` or `.bz2`.
+        names: our names of the columns.
+        columns: their names in the file, in the same order, if different.
+        clean: cleaners of texts.
 
     Raises:
-        DataError: the file cannot be read, a label or score is missing, or there are fewer than two rows with text.
-        SettingsError: there are more or fewer columns than names, or there is no such cleaner.
+        DataError: the file cannot be read, a label or score is missing, or fewer than two rows have text.
+        SettingsError: another number of columns than names, or an unknown cleaner.
     """
     cleaners = Cleaners(clean)
     if columns is not None and len(columns) != len(names):
@@ -67,7 +67,7 @@ def read_rows(path: Path, names: tuple[str, ...], columns: Sequence[Column] | No
 
 
 def is_number(text: str) -> bool:
-    """Whether a text is a number, and a finite one."""
+    """Whether a text is a finite number."""
     try:
         return bool(np.isfinite(float(text)))
     except ValueError:
@@ -75,7 +75,7 @@ def is_number(text: str) -> bool:
 
 
 def _read_named(path: Path, names: tuple[str, ...], columns: Sequence[Column]) -> tuple[list[list[str]], str]:
-    """Rows of a file that names its columns; a label or score may be a number."""
+    """Rows of a file with named columns; labels and scores may be numbers."""
     if not format_of(path) or format_of(path) == ".txt":
         raise DataError(f"{path} does not name its columns: give a .csv, .tsv, .jsonl or .parquet file")
     parts = [[part] if isinstance(part, str) else list(part) for part in columns]
@@ -94,11 +94,11 @@ def _read_named(path: Path, names: tuple[str, ...], columns: Sequence[Column]) -
 
 
 def read_tabs(path: Path, names: tuple[str, ...]) -> tuple[list[list[str]], str]:
-    """Rows of a tab-separated file, and what to say of a heading.
+    """Rows of a tab-separated file, and a remark on its heading.
 
     Args:
         path: the file; it may be compressed.
-        names: the columns; where the heading has all of them, they may stand in any order, among others.
+        names: the columns; in any order, among others, if the heading has all of them.
 
     Raises:
         DataError: the file cannot be read, or a line has too few fields or no label or score.
@@ -108,7 +108,7 @@ def read_tabs(path: Path, names: tuple[str, ...]) -> tuple[list[list[str]], str]
             lines = b"".join(chunks(file, str(path))).decode("utf-8-sig").split("\n")
     except UnicodeDecodeError as error:
         raise DataError(f"{path} is not UTF-8 (byte {error.start}): save it as UTF-8") from error
-    except OSError as error:  # cut short, or not what its name says
+    except OSError as error:  # truncated, or not of the format of its suffix
         raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
     except CorpusError as error:
         raise DataError(str(error)) from error

@@ -24,7 +24,7 @@ def columns_of(rows: Iterable[Sequence[Any]], *names: str) -> Columns:
 
 
 def _fields(path: Path, count: int, separator: str = "\t", encoding: str = "utf-8") -> Iterator[list[str]]:
-    """The fields of each line that is not empty; a line with too few is an error that names it."""
+    """The fields of each nonempty line; a line with too few is an error."""
     try:
         with path.open(encoding=encoding, newline="\n") as file:
             for number, line in enumerate(file, 1):
@@ -53,7 +53,7 @@ def read_twitterpara(url: Path, pit: Path) -> Columns:
 
 
 def read_askubuntu(texts: Path, test: Path) -> Columns:
-    """One row a query and candidate, candidates in BM25 order; queries without a gold duplicate are left out.
+    """One row per query and candidate, candidates in BM25 order; queries without a gold duplicate are dropped.
 
     `text_tokenized.txt`: id, title, body. `test.txt`: query, gold ids, candidate ids, BM25 scores; lists by spaces.
     """
@@ -70,7 +70,7 @@ def read_askubuntu(texts: Path, test: Path) -> Columns:
 
 
 def read_cqadupstack(corpus: Path, split: Path) -> Columns:
-    """One row a post: forum, id, title, and for evaluation queries the ids of their duplicates, by spaces; else "".
+    """One row per post: forum, id, title, and for evaluation queries the ids of their duplicates, by spaces; else "".
 
     `corpus.json`: forum -> id -> title. `retrieval_split.json`: split -> forum -> query -> ids.
     """
@@ -84,7 +84,7 @@ def read_cqadupstack(corpus: Path, split: Path) -> Columns:
 
 
 def read_scidocs(path: Path) -> Columns:
-    """One row a query and candidate; untitled candidates stay, because they count among the relevant ones.
+    """One row per query and candidate; untitled candidates stay, as they count as relevant.
 
     `data.json`: `corpus` -> id -> title, and `test` -> cite, cocite, coview, coread -> query -> candidate -> 0 or 1.
     """
@@ -143,10 +143,10 @@ def read_trec(path: Path) -> Columns:
 
 
 def read_laser(english: Path, other: Path) -> Columns:
-    """The pairs of Tatoeba as LASER's repository ships them: a file of lines for each side.
+    """The pairs of Tatoeba from LASER's repository: a file of lines for each side.
 
     Raises:
-        DataError: the two sides do not have the same number of lines.
+        DataError: unequal numbers of lines.
     """
     lines, others = (path.read_text(encoding="utf-8").splitlines() for path in (english, other))
     if len(lines) != len(others):

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-JACCARD = 0.8  # sentences that share more than this part of their distinct words are near-duplicates
+JACCARD = 0.8  # Jaccard index of word sets above which sentences are near-duplicates
 BLOCK = 256
 
 
 def near_duplicates(texts: Sequence[str], threshold: float = JACCARD) -> Any:
-    """Which sentences are near-duplicates of each other: the same letters and digits, or nearly the same set of words.
+    """Near-duplicates among sentences: the same letters and digits, or nearly the same set of words.
 
     Args:
         texts: n sentences.
@@ -30,10 +30,10 @@ def near_duplicates(texts: Sequence[str], threshold: float = JACCARD) -> Any:
     same, counter = key @ key.T, CountVectorizer(binary=True, token_pattern=r"\w+", dtype=np.float32)
     try:
         words = csr_array(counter.fit_transform(texts))
-    except ValueError:  # no words at all
+    except ValueError:  # no words
         return same
-    # Two sentences that share more than this part of their words share one of their rarest words, too: of n words all
-    # but the last `threshold * n` (Chaudhuri et al. 2006, prefix filtering). So only those that do are compared.
+    # Prefix filtering (Chaudhuri et al. 2006): near-duplicates share a word among their rarest, all n but the last
+    # `threshold * n`. Only sentences that do are compared.
     size = np.diff(words.indptr)
     rarest = words[:, np.argsort(words.sum(0), kind="stable")]
     rarest.sort_indices()
@@ -52,7 +52,7 @@ def near_duplicates(texts: Sequence[str], threshold: float = JACCARD) -> Any:
 
 
 def connected(one: Any, other: Any, count: int) -> NDArray[np.int64]:
-    """The number of the connected component of each of `count` nodes, by the ends of all links, (links,) each."""
+    """The connected component of each of `count` nodes; links are given by their two ends, (links,) each."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 

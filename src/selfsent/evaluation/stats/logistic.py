@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from selfsent.evaluation.stats.resampling import Floats
 
 STEPS = 500
-TOLERANCE = 1e-4  # largest relative change of any problem's weights at which to stop
+TOLERANCE = 1e-4  # largest relative change of any problem's weights for stopping
 BLOCK = 1 << 24  # probabilities held at once: 64 MiB of float32
 _MANY = 16  # classes from which torch is faster at a softmax
 _ROWS = 1 << 13
-_NOTHING = 1e-12  # share of the largest second moment below which one is rounding in float64
+_NOTHING = 1e-12  # second moments below this share of the largest are rounding errors
 
 Features = NDArray[np.float32]
 Labels = NDArray[np.int64]
@@ -29,13 +29,13 @@ Masks = NDArray[np.bool_]
 def fit_predict(features: Features, labels: Labels, train: Masks, penalty: Floats, classes: int) -> Labels:
     """Fit a softmax regression per problem on its training rows, and predict all rows.
 
-    It minimises the mean cross-entropy plus penalty / 2 times the squared norm of weights and biases, which is what
-    SentEval's linear layer and weight decay stand for.
+    The objective is the mean cross-entropy plus penalty / 2 times the squared norm of weights and biases, as in
+    SentEval's linear layer with weight decay.
 
     Args:
         features: (n, d), shared by all problems.
         labels: (n,) classes from 0.
-        train: (problems, n) which rows each problem is fitted on.
+        train: (problems, n) mask of training rows.
         penalty: (problems,) L2 penalties.
         classes: number of classes.
 
@@ -71,14 +71,14 @@ def _fit(rotated: Features, curvature: Features, goal: Features, train: Masks, p
 
 
 def extended(features: Features) -> Features:
-    """Features and a constant, whose weight is the bias: (n, d + 1)."""
+    """Features with a constant column for the bias: (n, d + 1)."""
     return np.concatenate([features, np.ones((len(features), 1), np.float32)], axis=1)
 
 
 def _principal_axes(features: Features) -> tuple[Features, NDArray[np.float32]]:
     """Features in the axes of their second moments, and the moments: (n, r) and (r,).
 
-    Axes that no row reaches are left out: their weights stay 0. A file of few texts, often repeated, has few others.
+    Axes without variance are dropped, as their weights stay 0. A file of few, often repeated texts has few others.
     """
     total = np.zeros((features.shape[1],) * 2)
     for start in range(0, len(features), _ROWS):

@@ -38,7 +38,7 @@ def pearson(x: ArrayLike, y: ArrayLike) -> Statistic:
 
 
 def spearman(x: ArrayLike, y: ArrayLike) -> Statistic:
-    """Spearman's ρ of x (n,) and y (n,), ties at their mean rank; ranks are taken anew in every resample."""
+    """Spearman's ρ of x (n,) and y (n,), with mean ranks for ties; ranks are recomputed in every resample."""
     a, b = _ranks(x), _ranks(y)
     return lambda weights: _correlation(a(weights), b(weights), weights)
 
@@ -75,7 +75,7 @@ def average(statistics: Sequence[Statistic], parts: Sequence[NDArray[np.int64]],
     Args:
         statistics: one per part, each over the items of its part.
         parts: the item numbers of each part.
-        sized: weigh parts by their number of items (SentEval's `wmean`) instead of equally (`mean`).
+        sized: weight parts by their number of items (SentEval's `wmean`) instead of equally (`mean`).
     """
     share = np.array([len(part) if sized else 1 for part in parts], np.float64)
 
@@ -107,11 +107,11 @@ def _ranks(values: ArrayLike) -> Statistic:
 
 def _correlation(x: Floats, y: Floats, weights: Floats) -> Floats:
     """Weighted Pearson of x and y, each (n,) or (b, n)."""
-    total = np.maximum(weights.sum(1, keepdims=True), 1)  # a resample may leave a small part without items
+    total = np.maximum(weights.sum(1, keepdims=True), 1)  # small parts may be empty in a resample
     x = x - (weights * x).sum(1, keepdims=True) / total
     y = y - (weights * y).sum(1, keepdims=True) / total
     spread = np.sqrt((weights * x * x).sum(1) * (weights * y * y).sum(1))
-    # Rounding leaves a trace of spread in constant values; dividing by it would make a correlation out of nothing.
+    # Rounding leaves a small variance in constant values; dividing by it would give a spurious correlation.
     spread[spread <= 1e-12 * total[:, 0]] = 0.0
     return _ratio((weights * x * y).sum(1), spread)
 

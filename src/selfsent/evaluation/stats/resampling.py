@@ -17,7 +17,7 @@ from selfsent.display import change
 
 Floats = NDArray[np.float64]
 Statistic = Callable[[Floats], Floats]
-"""Weights (b, n) -> values (b,). Row sums are the size of a resample; all ones is the sample itself."""
+"""Weights (b, n) -> values (b,). Row sums are the sizes of resamples; ones give the sample itself."""
 
 RESAMPLES = 1000
 LEVEL = 0.95
@@ -26,7 +26,7 @@ BLOCK = 1 << 20  # weights held at once: 8 MiB of float64
 
 @dataclass(frozen=True)
 class Difference:
-    """System a minus system b, with the interval and the two-sided p-value of the paired bootstrap."""
+    """System a minus system b, with interval and two-sided p-value of the paired bootstrap."""
 
     difference: float
     low: float
@@ -35,7 +35,7 @@ class Difference:
 
     @property
     def shown(self) -> str:
-        """As it is printed: `+1.20 [+0.30, +2.10]`."""
+        """As printed: `+1.20 [+0.30, +2.10]`."""
         return change(self.difference, self.low, self.high)
 
 
@@ -63,11 +63,10 @@ def bootstrap(
     Args:
         statistic: weights (b, n) -> values (b,).
         n: number of items.
-        groups: (n,) group of each item; whole groups are then drawn, because items of one group are not independent.
-        strata: the items of each part, all items together; each part then keeps its size, as it must where a score is a
-            mean over parts. Not together with groups.
-        resamples: how many.
-        seed: same seed, n, groups and strata give the same resamples whatever the statistic.
+        groups: (n,) group of each item. Whole groups are drawn, as items within one are dependent.
+        strata: partition of the items into parts of fixed size, for a mean over parts. Excludes groups.
+        resamples: their number.
+        seed: the same seed, n, groups and strata give the same resamples for any statistic.
 
     Returns:
         (resamples,) values.
@@ -89,20 +88,20 @@ def bootstrap(
 
 
 def _drawn(rng: np.random.Generator, size: int, units: int) -> Floats:
-    """How often each unit was drawn in each of so many resamples, (size, units)."""
+    """Counts of each unit in each of so many resamples, (size, units)."""
     drawn = rng.integers(0, units, (size, units)) + units * np.arange(size)[:, None]
     return np.bincount(drawn.ravel(), minlength=size * units).reshape(size, units).astype(np.float64)
 
 
 def mean_of_few(values: Floats, resamples: int = RESAMPLES) -> Floats:
-    """Samples of the mean of a few values by Student's t: to draw so few anew would vary far too little.
+    """Samples of the mean of a few values by Student's t; resampling so few would underestimate the variance.
 
     Args:
         values: (n,) independent values, n >= 2; or (n, resamples), each with samples of its own.
-        resamples: how many.
+        resamples: their number.
 
     Returns:
-        (resamples,) values. As many values always get the same draws, so that systems are paired by their order.
+        (resamples,) values. Equal numbers of values get the same draws, so that systems are paired in order.
     """
     count, rng = len(values), np.random.default_rng(len(values))
     each = np.broadcast_to(values.reshape(count, -1), (count, resamples))
@@ -119,7 +118,7 @@ def interval(samples: Floats, level: float = LEVEL) -> tuple[float, float]:
 
 
 def paired(a: float, b: float, samples_a: Floats, samples_b: Floats) -> Difference:
-    """Whether system a differs from system b, from their samples over the same resamples.
+    """The difference of systems a and b, from samples over the same resamples.
 
     Args:
         a: score of system a.
@@ -128,22 +127,22 @@ def paired(a: float, b: float, samples_a: Floats, samples_b: Floats) -> Differen
         samples_b: (resamples,) of system b, from the same seed, items and groups.
 
     Raises:
-        ValueError: the samples are not of one length.
+        ValueError: samples of different lengths.
     """
     if samples_a.shape != samples_b.shape:
         raise ValueError(f"{samples_a.size} and {samples_b.size} samples are not paired")
     differences = samples_a - samples_b
     low, high = interval(differences)
-    # One is added to both counts: a p-value of exactly zero is more than a finite number of resamples can say.
+    # Add one to both counts: a finite number of resamples cannot give a p-value of zero.
     against = 1 + min(np.count_nonzero(differences <= 0), np.count_nonzero(differences >= 0))
     return Difference(a - b, low, high, min(1.0, float(2 * against / (differences.size + 1))))
 
 
 def paired_best(scores: Floats, other: float, samples: Floats, other_samples: Floats) -> Difference:
-    """Whether the best of several systems differs from another one, all scored on the items it was picked by.
+    """The difference of the best of several systems to another one, on the items used to pick it.
 
-    The best of several is picked by luck, too. Its lower end and its p-value count that: what a resample takes off is
-    the most that it adds to any of them (the max-statistic of Romano and Wolf, 2005, in one step).
+    Lower end and p-value correct for the selection: each resample is reduced by the maximum it adds to any system
+    (single-step max-statistic of Romano and Wolf, 2005).
 
     Args:
         scores: (k,) of the systems.

@@ -15,7 +15,7 @@ from selfsent.evaluation.stats.logistic import Features, Labels, Masks, extended
 from selfsent.evaluation.stats.resampling import Floats
 
 BATCH, RATE, LOOKS, EPOCHS_PER_LOOK, PATIENCE = 64, 1e-3, 51, 4, 5
-HELD_OUT = 0.05  # share of the training rows that decides when to stop where no other rows do
+HELD_OUT = 0.05  # share of training rows for early stopping, without validation rows
 _MEAN, _SQUARE, _EPSILON = 0.9, 0.999, 1e-8  # of Adam
 
 
@@ -27,12 +27,12 @@ def fit_predict(
     Args:
         features: (n, d), shared by all problems.
         labels: (n,) classes from 0.
-        train: (problems, n) which rows each problem trains on.
+        train: (problems, n) mask of training rows.
         penalty: (problems,) weight decay.
         classes: number of classes.
-        valid: (problems, n) rows whose accuracy is looked at after every 4 epochs; without it, 5 % of the training
-            rows, which then are not trained on.
-        seed: of the first weights, of the batches and of the rows held out.
+        valid: (problems, n) mask of validation rows, scored every 4 epochs; by default 5 % of the training rows are
+            held out.
+        seed: of initial weights, batches and held-out rows.
 
     Returns:
         (problems, n) predicted classes.

@@ -20,23 +20,23 @@ from selfsent.evaluation.tasks.retrieval import RetrievalTask
 
 NAME = "retrieval"
 Searched = str | Path | RetrievalTask | Sequence[str | Path | RetrievalTask]
-"""Folders, data sets of the hub, or what was read from them."""
+"""Folders, data sets of the hub, or tasks read from them."""
 _ID, _GRADE = ("_id", "id"), ("score", "grade")
 _QUERY, _DOCUMENT = ("query-id", "query", "qid"), ("corpus-id", "document", "pid")
-"""The names that a column goes by: BEIR's first."""
+"""Accepted names of a column, BEIR's first."""
 _TEXTS, _JUDGEMENTS = (*_ID, "title", "text"), (*_QUERY, *_DOCUMENT, *_GRADE)
 
 
 def read_tasks(searched: Searched, split: str = "test", mirror: Path | None = None) -> list[RetrievalTask]:
-    """Search sets: one is called `retrieval`, each of several `retrieval-` and the name of its folder.
+    """Search sets: a single one is called `retrieval`, each of several `retrieval-` and the name of its folder.
 
     Args:
-        searched: see `read_task`; what was read already stays as it is.
-        split: whose judgements are read.
-        mirror: a folder in which data sets of the hub are looked for first.
+        searched: see `read_task`; tasks are returned unchanged.
+        split: of the judgements.
+        mirror: a folder to search for data sets before the hub.
 
     Raises:
-        SettingsError: two of them have one name.
+        SettingsError: a duplicate name.
         DataError: as `read_task`; CorpusError, too.
     """
     given = [searched] if isinstance(searched, str | Path | RetrievalTask) else searched
@@ -52,21 +52,20 @@ def read_tasks(searched: Searched, split: str = "test", mirror: Path | None = No
 def read_task(source: str | Path, name: str = NAME, split: str = "test", mirror: Path | None = None) -> RetrievalTask:
     """Queries, documents and judgements of a search set.
 
-    The text of a document is its title and its text. Judged documents that are not there count all the same, as in
-    trec_eval. A document that is the query itself, by id and text, is not looked for, as in BEIR. (An id that both have
-    means nothing where both are merely counted from 1.)
+    A document is searched by title and text. Missing judged documents count, as in trec_eval. A document equal to the
+    query, by id and text, is excluded, as in BEIR. (Equal ids alone may be mere counts from 1.)
 
     Args:
         source: a folder with `corpus` and `queries` (.jsonl or .parquet: _id, perhaps title, text) and `qrels/<split>`
             (.tsv, .jsonl or .parquet: query-id, corpus-id, score); .jsonl and .tsv may end in .gz, .zst or .bz2. Or a
             data set of the hub as BEIR and MTEB have them, `org/name` or `org/name:part`.
         name: of the score.
-        split: whose judgements are read.
-        mirror: a folder in which data sets of the hub are looked for first.
+        split: of the judgements.
+        mirror: a folder to search for data sets before the hub.
 
     Raises:
         CorpusError: a file is damaged.
-        DataError: the set is not there, not as described, or holds no query with an answer.
+        DataError: the set is missing, invalid, or without an answered query.
     """
     folder = next((each for each in (Path(source), (mirror or Path()) / source) if each.is_dir()), None)
     corpus, queries, judged = _in_folder(folder, split) if folder else _on_hub(str(source), split)
@@ -101,27 +100,27 @@ def read_task(source: str | Path, name: str = NAME, split: str = "test", mirror:
 
 @dataclass(frozen=True)
 class _Table:
-    """Columns of one length, and where they are from."""
+    """Columns of equal length, and their source."""
 
     source: str
     columns: Mapping[str, Sequence[Any]]
 
     def __getitem__(self, names: Sequence[str]) -> Sequence[Any]:
-        """The column that goes by one of these names."""
+        """The column with one of these names."""
         for name in names:
             if any(value is not None for value in self.columns.get(name, ())):
                 return self.columns[name]
         raise DataError(f"{self.source} is empty, or has no column {' or '.join(names)}")
 
     def ids(self, names: Sequence[str]) -> list[str]:
-        """A column of ids, of which none may be missing."""
+        """A column of ids, without missing values."""
         found = ["" if value is None else str(value).strip() for value in self[names]]
         if "" in found:
             raise DataError(f"{self.source}, row {found.index('') + 1}: {names[0]} is empty")
         return found
 
     def texts(self) -> list[str]:
-        """Title and text of each row as one."""
+        """Joined title and text of each row."""
         rows = list(zip(*filter(None, (self.columns.get("title"), self[["text"]])), strict=True))
         for number, row in enumerate(rows, 1):
             if not all(isinstance(value, str | None) for value in row):
@@ -143,7 +142,7 @@ def _in_folder(folder: Path, split: str) -> tuple[_Table, ...]:
 
 
 def _read(path: Path, names: tuple[str, ...]) -> _Table:
-    """Those of these columns that a file has."""
+    """The given columns of a file, as far as present."""
     if format_of(path) == ".parquet":
         layout = DataSet(path.parent.name, "", None, columns={name: name for name in names}, optional=names)
         return _Table(str(path), read_parquet(path, layout))

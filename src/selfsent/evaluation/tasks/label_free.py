@@ -34,31 +34,31 @@ from selfsent.evaluation.stats.duplicates import near_duplicates
 from selfsent.evaluation.stats.metrics import mean
 from selfsent.evaluation.stats.resampling import Floats
 
-Passage = Sequence[str]  # sentences whose mean vector stands for them
+Passage = Sequence[str]  # sentences, represented by their mean vector
 
 CONTEXT = "context"
-CANDIDATES = 100  # texts a query is looked for among, the answer included; None for all of them
-CUTOFF = 10  # ranks that count; also the nearest sentences that `document` looks at
-TIE = 1e-6  # cosines nearer than this are ties, and ties count against the answer: constant vectors must not score
+CANDIDATES = 100  # candidates per query, the answer included; None for all
+CUTOFF = 10  # ranks that count; also the nearest sentences in `document`
+TIE = 1e-6  # closer cosines are ties, and ties count against the answer, so that constant vectors get no score
 BLOCK = 1 << 22  # similarities held at once: 16 MiB of float32
-NONE = -1  # the answer of what is no query
-LEAST = 30  # queries below which a score says nothing
-COMMON = 50  # the most frequent words of a text count as its function words, in any language
+NONE = -1  # no answer: not a query
+LEAST = 30  # minimum number of queries
+COMMON = 50  # the most frequent words of a text serve as its function words, in any language
 TYPOS = 0.8
-"""Share of the words long enough for one that get a typo. With half of them, counting words still finds 98 of 100."""
-SHORTEST_TYPO = 4  # letters of a word that a typo may be in
-CROP_WORDS = 6  # words of a sentence that is cut into halves, at least
+"""Share of long enough words that get a typo. With half of them, word counts still find 98 of 100."""
+SHORTEST_TYPO = 4  # minimum letters of a word with a typo
+CROP_WORDS = 6  # minimum words of a sentence to halve
 
 
 class LabelFreeTask(ABC):
-    """A score that TF-IDF and BM25 can have, too, and that is shown with theirs.
+    """A label-free score, shown with those of TF-IDF and BM25.
 
     Args:
         name: of the score.
-        documents: where each query is from; whole documents are resampled.
-        queries: those that have an answer, as indices of `documents`.
+        documents: source of each query; whole documents are resampled.
+        queries: those with an answer, as indices of `documents`.
         texts: number of texts searched.
-        content: what the signature's fingerprint is of.
+        content: for the signature's fingerprint.
     """
 
     def __init__(
@@ -68,14 +68,14 @@ class LabelFreeTask(ABC):
         self._data = fingerprint(content)
 
     def score(self, encoder: Encoder) -> Score:
-        """The score of an encoder, its interval over resampled documents, and TF-IDF's and BM25's as metrics."""
+        """The score of an encoder, with an interval over documents, and those of TF-IDF and BM25 as metrics."""
         if isinstance(encoder, LexicalEncoder) and encoder.kind in self.lexical:
             return replace(self.lexical[encoder.kind], metrics={})
         return replace(self._score(encoder), metrics={kind: one.score for kind, one in self.lexical.items()})
 
     @cached_property
     def lexical(self) -> dict[str, Score]:
-        """The scores of `tfidf` and `bm25`, their document frequencies taken from the texts to be found."""
+        """The scores of `tfidf` and `bm25`, with document frequencies of the texts to find."""
         return {kind: self._score(LexicalEncoder(kind)) for kind in LEXICAL}
 
     @abstractmethod
@@ -94,18 +94,18 @@ class PartnerTask(LabelFreeTask):
 
     Args:
         name: of the score.
-        sources: (q,) texts that may be queries, each of one sentence or several.
+        sources: (q,) possible queries, of one or several sentences each.
         targets: (n,) candidates.
-        answers: (q,) the right candidate of each, NONE where there is none.
-        documents: (q,) where each is from; whole documents are resampled.
-        candidates: texts a query's answer is looked for among; None for all.
-        near: which candidates are near-duplicates of a query, (q, n), and of each other, (n, n): sparse booleans.
-            Computed where they are not given.
-        relation: what the answer is to the query, for the signature.
-        content: what the signature's fingerprint is of, where it is not sources and targets.
+        answers: (q,) the right candidate of each, or NONE.
+        documents: (q,) source of each; whole documents are resampled.
+        candidates: number of candidates per query, the answer included; None for all.
+        near: near-duplicates between queries and candidates, (q, n), and among candidates, (n, n), as sparse booleans;
+            computed by default.
+        relation: of answer to query, for the signature.
+        content: for the signature's fingerprint, instead of sources and targets.
 
     Raises:
-        DataError: fewer than two have an answer that is no near-duplicate of theirs.
+        DataError: fewer than two have an answer that is no near-duplicate.
     """
 
     def __init__(
@@ -138,8 +138,8 @@ class PartnerTask(LabelFreeTask):
         """The (expected) reciprocal rank of each query's answer, 0 beyond the cutoff.
 
         Args:
-            vectors: (q, d) of unit length, of all that may be queries; an array or a scipy sparse matrix.
-            texts: (n, d) the same of the candidates, where they are others.
+            vectors: (q, d) unit vectors of all possible queries; an array or a scipy sparse matrix.
+            texts: (n, d) of the candidates, if they are other texts.
         """
         texts, size, found = vectors if texts is None else texts, max(1, BLOCK // max(1, self.size)), []
         for start in range(0, len(self.queries), size):
@@ -161,16 +161,16 @@ class PartnerTask(LabelFreeTask):
 
 
 def passage_sides(encoder: Encoder, queries: Sequence[Passage], texts: Sequence[Passage]) -> tuple[Any, Any]:
-    """Rows for queries and for texts, (q, d) and (n, d), whose inner products say how near they are.
+    """Rows for queries and texts, (q, d) and (n, d), with inner products as similarities.
 
-    The vector of several sentences is the mean of theirs, each of unit length, so that a sentence that is in a task as
-    itself is not encoded again as part of a text, and nothing is cut off. Words are counted over all sentences.
+    The vector of several sentences is the mean of their unit vectors, so that none is encoded twice, or truncated.
+    Words are counted over all sentences.
     """
     if isinstance(encoder, LexicalEncoder | Hybrid):
         joined = [" ".join(each) for each in queries], [" ".join(each) for each in texts]
         if isinstance(encoder, LexicalEncoder):
             return encoder.sides(*joined)
-        return encoder.beside(passage_sides(encoder.encoder, queries, texts), *joined)
+        return encoder.sides_from(passage_sides(encoder.encoder, queries, texts), *joined)
     sentences = list(dict.fromkeys(sentence for side in (queries, texts) for each in side for sentence in each))
     index = {sentence: number for number, sentence in enumerate(sentences)}
     vectors = encoder.sides(sentences, sentences)[0]
@@ -187,11 +187,11 @@ def expected_reciprocal_rank(beaten_by: Numbers, others: Numbers, drawn: int, cu
         beaten_by: (n,) candidates as near as the answer.
         others: (n,) candidates in all, the answer not among them.
         drawn: candidates in a sample, without replacement.
-        cutoff: ranks that count.
+        cutoff: last rank that counts.
     """
     before = np.arange(cutoff)
     drawn_of, worse = np.minimum(drawn, others)[:, None], (others - beaten_by)[:, None]
-    # Hypergeometric, by log gamma: scipy.stats.hypergeom is a hundred times slower.
+    # Hypergeometric distribution by log gamma: scipy.stats.hypergeom is a hundred times slower.
     log_chance = (
         _log_choices(beaten_by[:, None], before)
         + _log_choices(worse, drawn_of - before)
@@ -201,7 +201,7 @@ def expected_reciprocal_rank(beaten_by: Numbers, others: Numbers, drawn: int, cu
 
 
 def _log_choices(among: Numbers, chosen: Numbers) -> Floats:
-    """The logarithm of the ways to choose so many among so many, broadcast; -inf where there is none."""
+    """The log of binomial coefficients, broadcast; -inf for none."""
     from scipy.special import gammaln
 
     possible = (chosen >= 0) & (chosen <= among)
@@ -214,8 +214,8 @@ class ContextTask(PartnerTask):
 
     Args:
         corpus: sentences with documents.
-        rows: the sentences to use, those of a document in order.
-        candidates: sentences a query's answer is looked for among; None for all.
+        rows: the sentences to use, in order within documents.
+        candidates: number of candidates per query, the answer included; None for all.
 
     Raises:
         DataError: the corpus has no documents, or none with two different sentences.
@@ -239,7 +239,7 @@ class ContextTask(PartnerTask):
 
 
 def title_task(documents: Sequence[Passage]) -> PartnerTask:
-    """The first sentence of each document, which is its title where it has one, must find the rest of it.
+    """The first sentence of each document (its title, if any) must find the rest.
 
     Raises:
         DataError: too few documents have a rest.
@@ -251,7 +251,7 @@ def halves_task(documents: Sequence[Passage]) -> PartnerTask:
     """The first half of each document's sentences must find the second half.
 
     Raises:
-        DataError: too few documents are long enough; one of two sentences would make it the same as `context`.
+        DataError: too few documents are long enough; two sentences would be the same as in `context`.
     """
     return _cut_task("halves", documents, 4, lambda size: size // 2)
 
@@ -265,29 +265,29 @@ def _cut_task(name: str, documents: Sequence[Passage], least: int, cut: Callable
 
 
 class DocumentTask(LabelFreeTask):
-    """The share of the nearest sentences that are of the same document: of so many as it has others, ten at most.
+    """Precision at k of sentences from the same document, with k the number of its other sentences, at most ten.
 
-    Near-duplicates of a sentence are not among its nearest. All other sentences are, so that the score falls as their
-    number grows: compare encoders by it, not corpora.
+    Near-duplicates of a sentence are excluded. All other sentences are candidates, so the score falls as their number
+    grows: it compares encoders, not corpora.
 
     Args:
         texts: sentences.
-        documents: (n,) where each is from.
+        documents: (n,) source of each.
 
     Raises:
-        DataError: too few sentences share their document with another one.
+        DataError: too few sentences share a document.
     """
 
     def __init__(self, texts: Sequence[str], documents: Numbers) -> None:
         self.texts, self.near = list(texts), near_duplicates(texts)
         number, size = np.unique(documents, return_inverse=True, return_counts=True)[1:]
         one, other = self.near.nonzero()
-        alike = np.bincount(one[documents[one] == documents[other]], minlength=len(texts))  # itself among them
+        alike = np.bincount(one[documents[one] == documents[other]], minlength=len(texts))  # itself included
         self.wanted = np.minimum(size[number] - alike, CUTOFF)
         content = {"text": self.texts, "document": documents.tolist()}
         super().__init__("document", documents, np.flatnonzero(self.wanted), len(texts), content)
         if len(self.queries) < LEAST:
-            raise DataError(f"document needs {LEAST} sentences that have others beside them in their document")
+            raise DataError(f"document needs {LEAST} sentences with others in their document")
 
     def _score(self, encoder: Encoder) -> Score:
         queries, texts = encoder.sides(self.texts, self.texts)
@@ -303,13 +303,13 @@ class DocumentTask(LabelFreeTask):
 
 
 def robust_task(sentences: Sequence[str], documents: Numbers) -> PartnerTask:
-    """Each sentence must be found by what damage leaves of it (see `damage`).
+    """Each damaged sentence must find its original (see `damage`).
 
-    It is looked for among all the sentences that are given, so that its nearest neighbours are among them.
+    All given sentences are candidates, so that its nearest neighbours are among them.
 
     Args:
         sentences: distinct ones.
-        documents: (n,) where each is from.
+        documents: (n,) source of each.
 
     Raises:
         DataError: too few sentences can be damaged.
@@ -336,7 +336,7 @@ def crops_task(sentences: Sequence[str], documents: Numbers) -> PartnerTask:
 
     Args:
         sentences: distinct ones.
-        documents: (n,) where each is from.
+        documents: (n,) source of each.
 
     Raises:
         DataError: too few sentences are long enough.
@@ -352,11 +352,11 @@ def crops_task(sentences: Sequence[str], documents: Numbers) -> PartnerTask:
 def damage(sentence: str, common: Collection[str]) -> str:
     """A sentence in another case, with typos in most of its longer words and without one of its common words.
 
-    The damage is always the same.
+    Deterministic.
 
     Args:
         sentence: any.
-        common: words that may be lost, in lower case.
+        common: words to drop one of, in lower case.
 
     Example:
         >>> damage("the printer on my desk is dead", {"the", "on", "is"}) == "the printer on my desk is dead"
@@ -375,7 +375,7 @@ def damage(sentence: str, common: Collection[str]) -> str:
 
 
 def _typo(word: str, rng: np.random.Generator) -> str:
-    """Two neighbouring letters are swapped, or a letter is missing; the first one stays."""
+    """A word with two neighbouring letters swapped, or a letter missing, but not the first."""
     cut = int(rng.integers(1, len(word) - 1))
     if rng.random() < 0.5:
         return word[:cut] + word[cut + 1] + word[cut] + word[cut + 2 :]

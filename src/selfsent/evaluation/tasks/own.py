@@ -26,7 +26,7 @@ BLOCK = 256
 TIE = 1e-6
 PAIRS, RELEVANCE, LABELS = ("sentence1", "sentence2", "score"), ("query", "text"), ("text", "label")
 DRAWS, ROWS, BATCH, SEED = 10, 16_384, 512, 42
-"""Of k-means: times that rows are drawn, how many, rows that it reads at a time, and the seed."""
+"""k-means: number of draws, rows per draw, batch size and seed."""
 
 
 def read_pairs(path: str | Path, columns: Sequence[Column] | None = None, clean: Clean = None) -> Rows:
@@ -34,11 +34,11 @@ def read_pairs(path: str | Path, columns: Sequence[Column] | None = None, clean:
 
     Args:
         path: see `read_rows`.
-        columns: the names that these have in the file, where they are not sentence1, sentence2, score.
+        columns: their names in the file, if not sentence1, sentence2, score.
         clean: see `read_rows`.
 
     Raises:
-        DataError: the file cannot be read, a score is no number, or all are the same.
+        DataError: the file cannot be read, a score is no number, or all are equal.
     """
     rows = read_rows(Path(path), PAIRS, columns, clean)
     if bad := [value for value in rows["score"] if not is_number(value)]:
@@ -50,13 +50,13 @@ def read_pairs(path: str | Path, columns: Sequence[Column] | None = None, clean:
 
 
 def read_relevance(path: str | Path, columns: Sequence[Column] | None = None, clean: Clean = None) -> Rows:
-    """Queries with relevant texts; the file has query, relevant text. A query may stand on several lines.
+    """Queries with relevant texts; the file has query, relevant text. A query may have several lines.
 
-    A line whose text is its own query says nothing, and is left out: a query is not looked for among the texts.
+    Lines with query equal to text are dropped, as queries are excluded from the texts to search.
 
     Args:
         path: see `read_rows`.
-        columns: the names that these have in the file, where they are not query, text.
+        columns: their names in the file, if not query, text.
         clean: see `read_rows`.
 
     Raises:
@@ -74,15 +74,15 @@ def read_labels(path: str | Path, columns: Sequence[Column] | None = None, clean
 
     Args:
         path: see `read_rows`.
-        columns: the names that these have in the file, where they are not text, label.
+        columns: their names in the file, if not text, label.
         clean: see `read_rows`.
 
     Raises:
-        DataError: the file cannot be read, or a label is on too few lines for the folds.
+        DataError: the file cannot be read, or a label has too few lines for the folds.
     """
     rows = read_rows(Path(path), LABELS, columns, clean)
     names, labels, count = np.unique(rows["label"], return_inverse=True, return_counts=True)
-    least = FOLDS + 2  # the inner folds see nine tenths of a label's lines and need one for each fold
+    least = FOLDS + 2  # inner folds have nine tenths of a label's lines, and need one per fold
     if len(names) < 2 or count.min() < least:
         rare = f"{str(names[count.argmin()])!r} has {count.min()} lines"
         raise DataError(f"{path}: cross-validation needs two labels or more with {least} lines each; {rare}")
@@ -90,9 +90,9 @@ def read_labels(path: str | Path, columns: Sequence[Column] | None = None, clean
 
 
 def score_relevance(rows: Rows, encoder: Encoder) -> Score:
-    """MRR@10 of the first relevant text among all texts of the file but the query itself.
+    """MRR@10 of the first relevant text among all texts of the file except the query.
 
-    Equal similarities count against the query.
+    Ties count against the query.
     """
     texts = list(dict.fromkeys(rows["text"]))
     index = {text: number for number, text in enumerate(texts)}
@@ -103,7 +103,7 @@ def score_relevance(rows: Rows, encoder: Encoder) -> Score:
         block = slice(start, start + BLOCK)
         for name, similarity in zip(names[block], inner(query_vectors[block], text_vectors), strict=True):
             relevant = [index[rows["text"][row]] for row in queries[name]]
-            itself = [index[name]] if name in index else []  # in a file of duplicates every text is a query, too
+            itself = [index[name]] if name in index else []  # in a file of duplicates every text is also a query
             others = np.delete(similarity, relevant + itself)
             rank = 1 + int(np.sum(others >= similarity[relevant].max() - TIE))
             found.append(1 / rank if rank <= CUTOFF else 0.0)
@@ -113,10 +113,10 @@ def score_relevance(rows: Rows, encoder: Encoder) -> Score:
 
 
 def score_labels(rows: Rows, encoder: Encoder, classifier: Classifier = "exact") -> Score:
-    """Accuracy of a logistic regression, at its minimum or as SentEval stops it, in nested 10-fold cross-validation.
+    """Accuracy of a logistic regression, converged or stopped as in SentEval, in nested 10-fold cross-validation.
 
-    Other metrics, without a classifier: accuracy of the nearest neighbour, and V-measure of k-means by MTEB's protocol;
-    not of what counts words.
+    Metrics without a classifier: accuracy of the nearest neighbour, and V-measure of k-means by MTEB's protocol; not
+    for lexical models.
     """
     score = score_classification(rows.name, "nested", rows, encoder=encoder, classifier=classifier)
     if not encoder.has_vectors:
@@ -133,9 +133,9 @@ def score_labels(rows: Rows, encoder: Encoder, classifier: Classifier = "exact")
 
 
 def nearest_neighbours(vectors: Vectors, labels: Labels, texts: Sequence[str]) -> Floats:
-    """Whether the row with the largest cosine to each row has its label: (n,), of equal ones the share that has.
+    """Whether the nearest row by cosine has the same label: (n,), averaged over ties.
 
-    Rows with the same text are no neighbours: they would find each other whatever the vectors are.
+    Rows with the same text are excluded: they would find each other with any vectors.
 
     Args:
         vectors: (n, d).
@@ -157,12 +157,12 @@ def nearest_neighbours(vectors: Vectors, labels: Labels, texts: Sequence[str]) -
 def v_measures(vectors: Vectors, labels: Labels) -> list[float]:
     """The V-measure of each clustering, in 0 to 1.
 
-    k-means follows MTEB (Muennighoff et al., 2023, arXiv:2210.07316; the protocol of its version 2): ten times, as many
-    rows are drawn with replacement, put into as many groups as there are labels by mini-batch k-means, and held against
-    the labels by the V-measure. MTEB first takes 4 % of its large sets; here all rows may be drawn.
+    k-means follows MTEB (Muennighoff et al., 2023, arXiv:2210.07316; version 2 of its protocol): ten times, rows are
+    drawn with replacement, clustered by mini-batch k-means into as many groups as labels, and compared with the labels
+    by the V-measure. MTEB first samples 4 % of its large sets; here all rows may be drawn.
 
     Args:
-        vectors: (n, d), as the model gives them.
+        vectors: (n, d), not normalised.
         labels: (n,).
     """
     from sklearn.cluster import MiniBatchKMeans
@@ -181,4 +181,4 @@ OWN: dict[str, tuple[Callable[..., Rows], Callable[..., Score]]] = {
     "relevance": (read_relevance, score_relevance),
     "labels": (read_labels, score_labels),
 }
-"""How a file of each kind is read, and how it is scored. Files are read first: a model may take minutes."""
+"""Reader and scorer of each kind of file. Files are read first, as a model may take minutes."""

@@ -30,12 +30,12 @@ from selfsent.evaluation.stats.resampling import Floats, Statistic, point
 FOLDS, SEED = 10, 1
 DEPTH = 100  # posts retrieved for a CQADupStack query
 NEGATIVE, POSITIVE = 2, 4
-"""TwitterPara's votes: up to 2 is no paraphrase, 4 and more is one, 3 is debatable and dropped."""
+"""TwitterPara's votes: up to 2 is no paraphrase, 4 or more is one, 3 is debatable and dropped."""
 BLOCK = 1 << 24  # similarities held at once
 
 Split = Literal["10-fold", "cross-topic"]
 Trainer = Callable[[list[tuple[str, str]], list[float]], Any]
-"""Pairs and their scores -> a model, anything `as_encoder` takes."""
+"""Pairs and scores -> a model, anything `as_encoder` takes."""
 Parts = Mapping[str, NDArray[np.int64]]  # the item numbers of each part of a task
 
 
@@ -44,7 +44,7 @@ class Task:
     """A published task.
 
     Args:
-        datasets: what is loaded for it.
+        datasets: to load.
         scorer: rows of each data set, and an encoder -> the score.
     """
 
@@ -64,7 +64,7 @@ def score_pairs(rows: Rows, encoder: Encoder, how: str = "all") -> Score:
     """Spearman of the similarity over all pairs, with Pearson and the averages over sub-sets.
 
     Args:
-        rows: sentence1, sentence2, score and, where known, subset.
+        rows: sentence1, sentence2, score and, if known, subset.
         encoder: the model.
         how: for the signature.
     """
@@ -80,10 +80,10 @@ def score_pairs(rows: Rows, encoder: Encoder, how: str = "all") -> Score:
 
 
 def score_translated_pairs(name: str, first: Rows, second: Rows, encoder: Encoder) -> Score:
-    """Like `score_pairs`, the first sentence of each pair from one data set, the second from its translation.
+    """As `score_pairs`, with first sentences from one data set, second ones from its translation.
 
     Raises:
-        DataError: the two do not hold the same pairs.
+        DataError: different pairs.
     """
     if first["score"] != second["score"]:
         raise DataError(f"{second.name} does not hold the pairs of {first.name} in the same order: fetch both again")
@@ -93,7 +93,7 @@ def score_translated_pairs(name: str, first: Rows, second: Rows, encoder: Encode
 
 
 def score_translations(rows: Rows, encoder: Encoder) -> Score:
-    """Share of sentences whose nearest neighbour by cosine is their translation, the mean of both directions."""
+    """Accuracy of the nearest neighbour by cosine as translation, the mean of both directions."""
     english, other, language = rows["english"], rows["other"], rows.name.removeprefix("tatoeba-")
     there, back = finds_its_row(*encoder.sides(english, other)), finds_its_row(*encoder.sides(other, english))
     return _scored(
@@ -103,10 +103,10 @@ def score_translations(rows: Rows, encoder: Encoder) -> Score:
 
 
 def finds_its_row(queries: Any, answers: Any) -> Floats:
-    """1 where the answer with the highest inner product is the one of the same row, else 0: (n,).
+    """1 if the answer of the same row has the highest inner product, else 0: (n,).
 
     Args:
-        queries: (n, d), as `Encoder.sides` gives them.
+        queries: (n, d), from `Encoder.sides`.
         answers: (n, d).
     """
     blocks = (inner(queries[at : at + 256], answers) for at in range(0, queries.shape[0], 256))
@@ -169,7 +169,7 @@ def score_twitterpara(rows: Rows, encoder: Encoder) -> Score:
     parts = parts_of([rows["subset"][row] for row in clear])
     labels, found = votes[clear] >= POSITIVE, similarity[clear]
     each = {name: average_precision(labels[part], found[part]) for name, part in parts.items()}
-    # The evaluator logs Spearman over all pairs, debatable ones included: other items than those of the main score.
+    # As in the authors' evaluator, Spearman is over all pairs, including debatable ones dropped for the main score.
     details = {
         f"spearman_{name}": 100 * point(spearman(similarity[part], votes[part]), len(part))
         for name, part in parts_of(rows["subset"]).items()
@@ -188,8 +188,8 @@ def score_askubuntu(rows: Rows, encoder: Encoder) -> Score:
 def score_scidocs(rows: Rows, encoder: Encoder) -> Score:
     """Mean average precision, the mean of cite, cocite, coview and coread.
 
-    As trec_eval does: equal scores are ranked by descending id, and the denominator counts every relevant candidate,
-    also those that have no title and so are not ranked.
+    As in trec_eval, ties are ranked by descending id, and the denominator counts all relevant candidates, including
+    untitled ones, which are not ranked.
     """
     titled = np.array([bool(text) for text in rows["sentence2"]])
     similarity = np.zeros(len(rows), np.float32)
@@ -208,8 +208,8 @@ def score_scidocs(rows: Rows, encoder: Encoder) -> Score:
 def score_cqadupstack(rows: Rows, encoder: Encoder) -> Score:
     """Mean average precision at 100, the mean over forums; the candidates of a forum are its posts less all queries.
 
-    The precision is averaged over the duplicates that were found, not over all there are, and equal similarities share
-    a threshold: the authors' use of scikit-learn's function on the 100 best.
+    As the authors apply scikit-learn's function to the 100 best, precision is averaged over the duplicates found, not
+    over all, and ties share a threshold.
     """
     if encoder.has_vectors:
         encoder.remember(rows["text"])
@@ -232,11 +232,11 @@ def score_cqadupstack(rows: Rows, encoder: Encoder) -> Score:
 
 
 def precision_of_ranking(relevant: NDArray[np.int64], total: int) -> float:
-    """Average precision of a ranked list: the sum of the precision at each relevant item, over `total`; 0 without any.
+    """Average precision of a ranked list: the sum of precisions at relevant items, over `total`; 0 without any.
 
     Args:
         relevant: (n,) 0 or 1, best first.
-        total: what to divide by.
+        total: the divisor.
     """
     hits = np.flatnonzero(relevant)
     return float(np.sum(np.arange(1, len(hits) + 1) / (hits + 1)) / total) if total else 0.0
@@ -265,7 +265,7 @@ def _mean_of_queries(rows: Rows, encoder: Encoder, metric: str, precisions: list
 def _mean_of_parts(
     rows: Rows, encoder: Encoder, metric: str, how: str, each: Mapping[str, Statistic], parts: Parts, **options: Any
 ) -> Score:
-    """The plain mean of one metric over the parts of a task, whose items are resampled apart."""
+    """The unweighted mean of a metric over the parts of a task; parts are resampled independently."""
     items, n = list(parts.values()), sum(map(len, parts.values()))
     return _scored(rows, encoder, metric, how, average(list(each.values()), items), n, strata=items, **options)
 

@@ -29,32 +29,32 @@ from selfsent.evaluation.stats.duplicates import connected, near_duplicates
 from selfsent.evaluation.stats.metrics import mean
 
 NDCG_AT, MRR_AT, RECALL_AT, DEPTH = 10, 10, 100, 1000
-"""Ranks that each metric looks at; DEPTH those of the mean average precision, as BEIR has it."""
+"""Cutoff rank of each metric; DEPTH is that of the mean average precision, as in BEIR."""
 BLOCK = 1 << 24  # scores held at once: 64 MiB of float32
-SEARCH = "search"  # the score of known items
-MOST = 10_000  # texts of a corpus of pairs that are searched; those that are answers are always among them
+SEARCH = "search"  # name of the known-item score
+MOST = 10_000  # texts to search from a corpus of pairs; answers are always included
 _DISCOUNTS = 1 / np.log2(np.arange(2, 2 + NDCG_AT))
 _TITLE = 4
-"""Words of a first sentence that its rest may repeat, as texts repeat their titles; of a longer one it is a copy."""
+"""Maximum length in words of a title that the rest may repeat; a longer repetition is a copy."""
 
 
 class RetrievalTask:
-    """Queries, documents and judgements, on which any number of encoders can be scored and paired.
+    """Queries, documents and judgements, for paired scores of encoders.
 
     Args:
         name: of the score.
         queries: (q,) texts.
         documents: (n,) texts.
-        grades: for each query the indices of its judged documents and their grades; 0 and less are no answers. Indices
-            from n on are of documents that are not there: nobody can find them, and they count all the same.
-        ids: (n,) ids of the documents, which settle ties; by default an earlier document stands before a later one.
-        groups: (q,) queries that are drawn together for the interval, such as those of one document.
-        itself: (q,) the index of the document that is the query itself, which is not looked for; -1 for none.
-        of: what is searched, such as `cranfield, test`, for titles and the signature.
+        grades: grades of each query's judged documents, by index; 0 or less is no answer. Indices from n on are missing
+            documents, which count as not found.
+        ids: (n,) ids of the documents, for ties; by default earlier documents rank first.
+        groups: (q,) groups of queries resampled together, such as those of one document.
+        itself: (q,) index of the document equal to the query, which is excluded; -1 for none.
+        of: name of the set, such as `cranfield, test`, for titles and the signature.
         warnings: one line each.
 
     Raises:
-        DataError: no query has an answer, or there are fewer than two documents.
+        DataError: no query has an answer, or fewer than two documents.
 
     Example:
         >>> task = RetrievalTask("faq", ["red cars"], ["a blue car", "a red car"], [{1: 1}])
@@ -83,7 +83,7 @@ class RetrievalTask:
         if not answered:
             raise DataError(f"{of or name}: no query has an answer, which is a document with a grade above 0")
         self.queries, self.grades = [queries[row] for row in answered], [grades[row] for row in answered]
-        # By falling id, so that whatever prefers the first of equals settles ties as trec_eval does.
+        # By descending id, so that stable sorting breaks ties as trec_eval does.
         self._order = np.array(range(count) if ids is None else sorted(range(count), key=ids.__getitem__, reverse=True))
         self._itself = [-1 if itself is None else itself[row] for row in answered]
         self._groups = None if groups is None else np.asarray(groups)[answered]
@@ -125,9 +125,9 @@ class RetrievalTask:
 
 
 def _first(scores: NDArray[np.float32]) -> NDArray[np.int64]:
-    """The indices of the DEPTH + 1 largest scores (n,) and more, best first, equal ones in their order."""
+    """The indices of at least the DEPTH + 1 largest of scores (n,), best first, stable."""
     least = np.partition(scores, -DEPTH - 1)[-DEPTH - 1] if len(scores) > DEPTH + 1 else -np.inf
-    chosen = np.flatnonzero(scores >= least)  # also all that tie with the last of them
+    chosen = np.flatnonzero(scores >= least)  # including ties with the last
     return chosen[np.argsort(-scores[chosen], kind="stable")]
 
 
@@ -143,15 +143,15 @@ def _metrics(ranking: Sequence[int], grades: Mapping[int, float]) -> tuple[float
 
 
 class KnownItemTask(RetrievalTask):
-    """Queries whose answers are known by where they stand; queries that share an answer are drawn together.
+    """Queries with answers known by position; those that share an answer are resampled together.
 
     Args:
-        relation: what a query has to find, in words.
-        texts: (n,) texts that are searched.
-        answers: for each query the indices of its answers.
+        relation: of answers to queries, in words.
+        texts: (n,) texts to search.
+        answers: indices of the answers of each query.
 
     Raises:
-        DataError: no query has an answer, or there are fewer than two texts.
+        DataError: no query has an answer, or fewer than two texts.
     """
 
     def __init__(self, relation: str, texts: Sequence[str], answers: Mapping[str, set[int]]) -> None:
@@ -162,20 +162,20 @@ class KnownItemTask(RetrievalTask):
         grades = [dict.fromkeys(found, 1.0) for found in answers.values()]
         super().__init__(SEARCH, [*answers], texts, grades, groups=groups)
         self.summary = f"{relation}: {counted(count, 'query', 'queries')} among {counted(len(texts), 'text')}"
-        """What a query has to find, and the numbers of queries and texts, in words."""
+        """The task, with the numbers of queries and texts, in words."""
 
 
 def first_finds_rest(documents: Sequence[Sequence[str]]) -> KnownItemTask:
-    """The first sentence of each document must find the rest of it, as one text, among the rests of all.
+    """The first sentence of each document must find the rest, as one text, among all rests.
 
-    Of rests that are nearly the same one is searched. A first sentence without words is no query, nor one that its own
-    rest repeats word for word, unless it is as short as a title.
+    Near-duplicate rests are searched once. First sentences without words are no queries, nor are those repeated
+    verbatim in their rest, unless as short as a title.
 
     Args:
         documents: the sentences of each.
 
     Raises:
-        DataError: fewer than two documents have a rest.
+        DataError: fewer than two documents with a rest.
     """
     long = [(first, " ".join(rest)) for first, *rest in documents if rest]
     if not long:
@@ -193,7 +193,7 @@ def first_finds_rest(documents: Sequence[Sequence[str]]) -> KnownItemTask:
 
 
 class Pairs(Protocol):
-    """What is needed of a corpus of pairs."""
+    """The interface of a corpus of pairs."""
 
     view_columns: tuple[str, ...]
 
@@ -205,14 +205,14 @@ class Pairs(Protocol):
 
 
 def text_finds_partner(pairs: Pairs, rows: NDArray[np.int64]) -> KnownItemTask:
-    """The first text of each of these rows must find its partners, among the second texts of all rows.
+    """The first text of each given row must find its partners among the second texts of all rows.
 
     Args:
-        pairs: rows of two texts or more.
-        rows: those whose first texts are queries. The texts of the other rows are searched, too, up to MOST.
+        pairs: rows of two or more texts.
+        rows: rows of the queries. Texts of other rows are searched, too, up to MOST.
 
     Raises:
-        DataError: there are fewer than two different partners.
+        DataError: fewer than two different partners.
     """
     one, other = pairs.view_columns[:2]
     others = np.random.default_rng(0).permutation(np.setdiff1d(np.arange(len(pairs)), rows))[:MOST]

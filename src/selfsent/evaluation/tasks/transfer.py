@@ -30,11 +30,11 @@ from selfsent.evaluation.stats.resampling import Floats
 PENALTIES = np.array([1e-5, 1e-4, 1e-3, 1e-2])
 FOLDS = 10
 SEED = 1111
-STEPS, TOLERANCE = 1000, 1e-4  # of the classifier of sparse rows
+STEPS, TOLERANCE = 1000, 1e-4  # of the classifier for sparse rows
 
 Classifier = Literal["exact", "senteval"]
 CLASSIFIERS: dict[Classifier, str] = {"exact": "logreg", "senteval": "senteval"}
-"""What they are called in signatures."""
+"""Classifiers and their names in signatures."""
 RowSets = Sequence[Labels]
 
 
@@ -52,12 +52,12 @@ def score_classification(
         name: of the task.
         protocol: `nested`: 10 folds, the penalty chosen by inner folds; `folds`: chosen by folds of the training set;
             `split`: chosen on the validation set.
-        parts: rows of text, label and, for pairs, text2 (whose features are |u - v| and u * v): train, validation,
-            test, as the protocol wants them; one alone for `nested`.
-        encoder: the model. Of `tfidf` and `counts` the sparse rows are used.
+        parts: rows of text, label and, for pairs, text2 (with features |u - v| and u * v): train, validation, test, as
+            far as the protocol needs them; a single one for `nested`.
+        encoder: the model; `tfidf` and `counts` use sparse rows.
         seed: of the folds, and of `senteval`.
-        classifier: `exact`: the minimum; `senteval`: trained and stopped as SentEval does. `tfidf` and `counts` always
-            have the exact one.
+        classifier: `exact`: converged; `senteval`: trained and stopped as in SentEval. `tfidf` and `counts` always use
+            the exact one.
     """
     parts = tuple(map(_senteval_order, parts))
     labels = np.concatenate([np.asarray(part["label"], np.int64) for part in parts])
@@ -95,9 +95,9 @@ def score_classification(
 def _best_penalties(
     fit: Callable[..., Labels], labels: Labels, trains: Sequence[Labels], folds_of: Sequence[Sequence[Labels]]
 ) -> Floats:
-    """For each training set, the penalty with the best mean accuracy over its folds; all are fitted together.
+    """For each training set, the penalty with the best mean accuracy over its folds; fitted jointly.
 
-    Of equals, after SentEval's rounding, the smaller penalty.
+    Ties, after SentEval's rounding, go to the smaller penalty.
     """
     pairs = [(np.setdiff1d(train, fold), fold) for train, folds in zip(trains, folds_of, strict=True) for fold in folds]
     fits, folds = ([pair[part] for pair in pairs] * len(PENALTIES) for part in (0, 1))
@@ -116,7 +116,7 @@ def _folds(rows: Labels, labels: Labels, seed: int) -> list[Labels]:
 
 
 def _senteval_order(rows: Rows) -> Rows:
-    """Rows as SentEval feeds them: blanks made single, empty texts a full stop, sorted by length and label."""
+    """Rows as SentEval feeds them: single blanks, a full stop for empty texts, sorted by length and label."""
     clean = {name: [" ".join(text.split()) or "." for text in rows[name]] for name in ("text", "text2") if name in rows}
     lengths = [[0 if text == "." else len(text.split()) for text in texts] for texts in clean.values()]
     order = np.lexsort([rows["label"], *lengths[::-1]])
@@ -146,7 +146,7 @@ def _fit(
         seed: of `senteval`.
         trains: rows of each classifier.
         penalties: (classifiers,).
-        stops: the rows that say when to stop, where that is early; without them, some of the training rows.
+        stops: rows for early stopping; by default some of the training rows.
     """
     everything, classes = np.arange(len(labels)), int(labels.max()) + 1
     masks = np.array([np.isin(everything, rows) for rows in trains])
@@ -159,7 +159,7 @@ def _fit(
 def _fit_words(
     kind: str, counts: Sequence[Any], labels: Labels, trains: Sequence[Labels], penalties: Floats, stops: object
 ) -> Labels:
-    """Like `_fit`, on rows of TF-IDF or of counts, of length one; each set of rows comes with several penalties."""
+    """As `_fit`, on unit rows of TF-IDF or counts; each set of rows has several penalties."""
     from sklearn.linear_model import LogisticRegression
 
     made = dict[bytes, Any]()
@@ -167,7 +167,7 @@ def _fit_words(
     for number, (rows, penalty) in enumerate(zip(trains, penalties, strict=True)):
         key = rows.tobytes()
         features = made[key] = made[key] if key in made else _word_features(kind, counts, rows)
-        # Of two classes there is one logit, which stands for two opposite ones.
+        # Two classes have a single logit, for two opposite ones.
         share = (1 if len(np.unique(labels[rows])) > 2 else 2) / (len(rows) * penalty)
         fitted = LogisticRegression(C=share, fit_intercept=False, max_iter=STEPS, tol=TOLERANCE)
         predicted[number] = fitted.fit(features[rows], labels[rows]).predict(features)
@@ -175,20 +175,20 @@ def _fit_words(
 
 
 def _word_counts(sides: Sequence[Sequence[str]]) -> list[Any]:
-    """How often each word is in each text, (n, words) sparse, for each side."""
+    """Word counts of each text, (n, words) sparse, for each side."""
     from scipy.sparse import csr_matrix
     from sklearn.feature_extraction.text import CountVectorizer
 
     counter = CountVectorizer(dtype=np.float64)
     try:
         counter.fit(text for side in sides for text in side)
-    except ValueError:  # the texts hold no words
+    except ValueError:  # no words
         return [csr_matrix((len(side), 1)) for side in sides]
     return [counter.transform(side) for side in sides]
 
 
 def _word_features(kind: str, counts: Sequence[Any], rows: Labels) -> Any:
-    """Features of all texts and a constant, (n, d + 1) sparse, weighed as the texts of some rows say."""
+    """Features of all texts and a constant, (n, d + 1) sparse, with document frequencies of the given rows."""
     from scipy.sparse import csr_matrix, hstack, vstack
     from sklearn.feature_extraction.text import TfidfTransformer
 
