@@ -167,7 +167,7 @@ def test_a_run_stands_wherever_a_model_can_be_named(scored_run, with_documents, 
     few = selfsent.read_corpus(texts)
     assert encode_to_file(scored_run, few, str(tmp_path / "v.npy")).rows == 3
     assert [hits[0][0] for hits in search(scored_run, few, texts, 1)] == [0, 1, 2]
-    with pytest.raises(SettingsError, match="SentenceTransformer is no encoder of selfsent: give the directory"):
+    with pytest.raises(SettingsError, match="SentenceTransformer is no encoder of selfsent: give its directory"):
         search(scored_run.model, few, texts)
     with pytest.raises(SelfsentError, match="does not exist"):
         Index("nowhere.index")

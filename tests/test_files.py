@@ -152,7 +152,7 @@ def test_where_names_cannot_be_exchanged_a_kill_loses_no_directory(tmp_path, mon
 
 
 @pytest.mark.parametrize("write", [atomic_file, atomic_directory])
-def test_what_a_kill_left_beside_an_output_goes_with_the_next_one(tmp_path, write):
+def test_leftovers_of_a_killed_process_go_with_the_next_output(tmp_path, write):
     left = [".other.selfsent-0123abcd", ".out.selfsent-0123abcd", ".out.selfsent-99999999"]
     for name in left:
         (tmp_path / name).touch()

@@ -75,7 +75,7 @@ def test_any_changed_byte_breaks_the_seal(weights, tmp_path, part):
         assert broken_seal(tmp_path) == weights
 
 
-def test_a_tokenizer_that_was_changed_is_found_by_the_weights_beside_it(weights, tmp_path):
+def test_a_changed_tokenizer_is_found_by_its_weights(weights, tmp_path):
     tokenizer = weights.with_name("tokenizer.json")
     tokenizer.write_text('{"model": {"vocab": {"a": 0, "b": 1}}}')
     seal(tmp_path)

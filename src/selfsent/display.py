@@ -1,4 +1,4 @@
-"""What is shown, and by which process: tables on a terminal, as text in Python, as Markdown."""
+"""Display of tables on a terminal, as text in Python, and as Markdown, by the leading process."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def together(action: Callable[[], T]) -> T:
     """The first process' result of an action that every process runs: other machines may lack its files.
 
     Raises:
-        SelfsentError: that of the first process that has one, on every process.
+        SelfsentError: the error of the lowest rank with one, on every process.
     """
     found: T | None = None
     error: SelfsentError | None = None
@@ -75,7 +75,7 @@ def mean_over_processes(value: float, device: torch.device | str = "cpu") -> flo
 
     Args:
         value: this process' value.
-        device: where the processes exchange tensors: that of the model.
+        device: of the exchanged tensors: that of the model.
     """
     if world_size() == 1:
         return value
@@ -85,7 +85,7 @@ def mean_over_processes(value: float, device: torch.device | str = "cpu") -> flo
 
 
 def world_size() -> int:
-    """How many processes train together; 1 when this one is alone."""
+    """Number of processes that train together; 1 for a single one."""
     return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
 
 

@@ -91,7 +91,7 @@ def check_file(path: Path) -> None:
     """Reject a path that is no ordinary file: a directory, a device, a pipe.
 
     Raises:
-        OutputError: it is one.
+        OutputError: the path is one of these.
     """
     if path.is_dir():
         raise OutputError(f"{path} is a directory: name a file")

@@ -144,7 +144,7 @@ def parse_value(text: str, item: dataclasses.Field[Any], kinds: tuple[Any, ...])
 
     Raises:
         SettingsError: the string is no duration.
-        ValueError: it is no number.
+        ValueError: the string is no number.
     """
     if parse := item.metadata.get("parse"):
         return parse(text)
@@ -158,7 +158,7 @@ def _converted(value: Any, item: dataclasses.Field[Any], kinds: tuple[Any, ...])
     """A Python value as its field has it: numbers of numpy become Python's, `5m` seconds, and a run its directory.
 
     Raises:
-        SettingsError: it is something else.
+        SettingsError: the value has another type.
     """
     value, name = name_of(value), item.name
     if isinstance(value, str) and "parse" in item.metadata:

@@ -139,5 +139,5 @@ def test_torch_keeps_the_code_of_few_shapes_unless_the_user_says_how_many():
     names = ("LRU_CACHE_CAPACITY", "ONEDNN_PRIMITIVE_CACHE_CAPACITY")
     environment = {name: value for name, value in os.environ.items() if name not in names} | {names[0]: "7"}
     script = f"import os, selfsent.data.packed; print(*(os.environ[name] for name in {names}))"
-    told = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
-    assert told.stdout.split() == ["7", "256"]
+    result = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
+    assert result.stdout.split() == ["7", "256"]

@@ -27,9 +27,9 @@ def shares_of(query, key, borders, longest, causal, scale, left, right):
 
 
 @pytest.fixture
-def asked(monkeypatch):
-    """The kernel's stand-in on a CPU, and what it was asked for, call by call."""
-    calls = []
+def calls(monkeypatch):
+    """The kernel's stand-in on a CPU, and the options of each call."""
+    found = []
 
     def forward(q, k, v, borders, others, longest, longest_other, dropout, causal, _, scale=None, **sizes):
         assert (q.dtype, longest) == (k.dtype, longest_other) == (v.dtype, longest)
@@ -37,7 +37,7 @@ def asked(monkeypatch):
         assert {x.stride(-1) for x in (q, k, v)} == {1}
         scale = q.shape[-1] ** -0.5 if scale is None else scale
         window = sizes["window_size_left"], sizes["window_size_right"]
-        calls.append({"dropout": dropout, "causal": causal, "window": window, "dtype": q.dtype})
+        found.append({"dropout": dropout, "causal": causal, "window": window, "dtype": q.dtype})
         out = torch.empty_like(q)
         for here, shares in shares_of(q, k, borders, longest, causal, scale, *window):
             out[here] = torch.einsum("hij,jhd->ihd", shares, v[here].float()).to(q.dtype)
@@ -60,13 +60,13 @@ def asked(monkeypatch):
         library.impl("_flash_attention_forward", forward, "CPU")
         library.impl("_flash_attention_backward", backward, "CPU")
         monkeypatch.setattr(ours, "_knows_borders", lambda device: True)
-        yield calls
+        yield found
 
 
 @pytest.mark.parametrize("kernel", ["cpu", GPU])
 @pytest.mark.parametrize("window", [None, 2, 20])
 @pytest.mark.parametrize("causal", [False, True])
-def test_it_equals_one_token_at_a_time(kernel, asked, causal, window):
+def test_it_equals_one_token_at_a_time(kernel, calls, causal, window):
     lengths = [3, 9, 1, 9, 4]
     packed = Packed(np.zeros(sum(lengths), np.int64), np.array(lengths), device=kernel)
     draw = torch.Generator().manual_seed(0)
@@ -77,7 +77,7 @@ def test_it_equals_one_token_at_a_time(kernel, asked, causal, window):
     fast = ours.packed_attention(*fast_in, packed, causal=causal, window=window)
     slow = attention(*slow_in, sorted(lengths, reverse=True), causal=causal, window=window)
     assert fast.dtype == torch.bfloat16
-    assert kernel == "cuda" or len(asked) == 1
+    assert kernel == "cuda" or len(calls) == 1
     torch.testing.assert_close(fast.cpu().double(), slow, atol=0.02, rtol=0.02)
     (fast.float() * weights.to(kernel)).sum().backward()
     (slow * weights).sum().backward()
@@ -85,34 +85,34 @@ def test_it_equals_one_token_at_a_time(kernel, asked, causal, window):
         torch.testing.assert_close(a.grad.cpu().double(), b.grad, atol=0.03, rtol=0.03)
 
 
-def test_scale_dropout_and_types_reach_it(asked):
+def test_scale_dropout_and_types_reach_it(calls):
     packed = Packed(np.zeros(7, np.int64), np.array([3, 4]))
     query, key, value = torch.randn(3, 7, 2, 16).unbind()
     value = value.bfloat16()
     single = ours.packed_attention(query * 2, key, value, packed, scaling=0.1, dropout=0.25, causal=True)
     double = ours.packed_attention(query, key, value, packed, scaling=0.2, causal=True, window=3)
     torch.testing.assert_close(single, double, atol=0.02, rtol=0.02)
-    assert [call["dropout"] for call in asked] == [0.25, 0.0]
-    assert [call["window"] for call in asked] == [(-1, 0), (3, 0)]
-    assert {call["dtype"] for call in asked} == {torch.bfloat16}
+    assert [call["dropout"] for call in calls] == [0.25, 0.0]
+    assert [call["window"] for call in calls] == [(-1, 0), (3, 0)]
+    assert {call["dtype"] for call in calls} == {torch.bfloat16}
 
 
-def test_what_it_cannot_take_goes_by_groups(asked):
+def test_what_it_cannot_take_goes_by_groups(calls):
     packed = Packed(np.zeros(7, np.int64), np.array([3, 4]))
     for states in (torch.randn(7, 2, 16), torch.randn(7, 2, 12).bfloat16(), torch.randn(7, 1, 256).bfloat16()):
         ours.packed_attention(states, states, states, packed)
-    assert not asked
+    assert not calls
 
 
 @pytest.mark.parametrize("name", tiny.ARCHITECTURES)
-def test_every_architecture_runs_on_it(name, encoder_of, asked, monkeypatch):
+def test_every_architecture_runs_on_it(name, encoder_of, calls, monkeypatch):
     model = encoder_of(name)
     with torch.autocast("cpu", torch.bfloat16):
         by_borders = encode(model, SENTENCES)
-        used = len(asked)
+        used = len(calls)
         monkeypatch.setattr(ours, "_knows_borders", lambda device: False)
         by_groups = encode(model, SENTENCES)
-    assert len(asked) == used
+    assert len(calls) == used
     # T5 has biases on its scores, and is not run packed.
     assert bool(used) == model.states.runs_packed
     np.testing.assert_allclose(by_borders, by_groups, atol=0.06)

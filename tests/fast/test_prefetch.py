@@ -35,7 +35,7 @@ def test_on_a_cpu_nothing_is_made_ahead():
     assert made == [(0, threading.main_thread()), (1, threading.main_thread())]
 
 
-def test_a_step_that_cannot_be_made_raises_when_it_is_asked_for():
+def test_a_step_that_cannot_be_made_raises_when_it_is_requested():
     def make(step):
         if step == 2:
             raise OSError("gone")

@@ -128,7 +128,7 @@ def test_sdae_equals_loops_over_words(recurrent, reads):
     assert loss.count == sum(len(sentence) - 1 for sentence in WHOLE)
 
 
-def test_where_nothing_stands_before_a_sentence_the_decoder_begins_with_a_token(recurrent):
+def test_without_a_prefix_the_decoder_begins_with_a_token(recurrent):
     made = recurrent("sdae", "static", decoder_size=7)
     plain, damaged = ([sentence[1:-1] for sentence in sentences] for sentences in (WHOLE, DAMAGED))
     loss = made([tiny.pack(damaged), tiny.pack(plain)])
@@ -155,7 +155,7 @@ def test_skip_thoughts_equals_loops_over_the_words_that_are_there(recurrent, rea
     assert loss.count == count == 12
 
 
-def test_where_nothing_is_beside_a_sentence_all_gradients_are_zero(recurrent):
+def test_without_neighbours_all_gradients_are_zero(recurrent):
     made = recurrent("skip-thoughts")
     loss = made([tiny.pack(WHOLE)] * 3)
     loss.total.backward()

@@ -43,7 +43,7 @@ def test_loss_and_gradients_equal_loops_over_pairs(name, learner_of):
         torch.testing.assert_close(a, b, rtol=1e-2, atol=1e-3)
 
 
-def test_dropout_is_off_unless_asked_for(learner_of):
+def test_dropout_is_off_by_default(learner_of):
     given = batch_of(learner_of("ct"))
     for dropout_in in ("none", "kept", "both"):
         learner = learner_of("ct", dropout=0.3, dropout_in=dropout_in)

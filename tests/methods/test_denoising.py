@@ -229,7 +229,7 @@ def test_mlm_equals_full_scores_position_by_position(name, base_of, learner_of, 
         torch.testing.assert_close(own.bias.grad, model.get_output_embeddings().bias.grad, rtol=1e-3, atol=2e-4)
 
 
-def test_what_stands_behind_the_transformer_is_left_as_it_is(encoder_of):
+def test_modules_after_the_transformer_stay_as_they_are(encoder_of):
     """Or several processes would wait for its gradients."""
     from sentence_transformers.sentence_transformer.modules import Dense
 

@@ -181,7 +181,7 @@ def test_heads_for_single_sentences_are_left_out(head, pooling, encoder_of, tmp_
     learner.save(tmp_path / "model")
     scores = CrossEncoder(str(tmp_path / "model"), device="cpu").predict(PAIRS)
     assert scores == pytest.approx(learner.model.predict(PAIRS), abs=1e-5)
-    with pytest.raises(SettingsError, match="a dense layer of its own behind the pooling: leave out `head`"):
+    with pytest.raises(SettingsError, match="a dense layer of its own after the pooling: leave out `head`"):
         make_plan(METHODS["cross-encoder"], head=head)
 
 

@@ -140,7 +140,7 @@ def test_a_window_that_only_the_mask_knows_is_not_lost(tmp_path):
     assert_the_same(base, tmp_path / "again")
 
 
-def test_the_transformer_lies_where_the_modules_say(base, tmp_path):
+def test_the_transformer_is_found_by_its_path_in_the_modules(base, tmp_path):
     model = saved(base, tmp_path / "model")
     (model / "encoder").mkdir()
     for path in list(model.iterdir()):

@@ -51,10 +51,10 @@ def test_a_base_that_is_not_there_is_named(tmp_path, monkeypatch):
 
 
 def test_a_tokenizer_alone_in_the_hub_s_cache_is_no_model(tmp_path, monkeypatch):
-    asked = []
+    lookups = []
 
     def fetched(name, local_files_only=False, **_):
-        asked.append(local_files_only)
+        lookups.append(local_files_only)
         if not local_files_only:
             (tmp_path / "model.safetensors").write_bytes(b"")
         return str(tmp_path)
@@ -64,9 +64,9 @@ def test_a_tokenizer_alone_in_the_hub_s_cache_is_no_model(tmp_path, monkeypatch)
     monkeypatch.setattr("selfsent.models.bases.refuse_unsafe", lambda directory: None)
     with pytest.warns(HubFallbackWarning, match="there is no directory some/tickets here: it is taken from the hub"):
         assert resolve("some/tickets") == tmp_path
-    assert asked == [True, False]
+    assert lookups == [True, False]
     resolve("some/tickets")  # said once
-    assert asked == [True, False, True]
+    assert lookups == [True, False, True]
 
 
 def test_a_transformer_of_a_shape_is_made_where_it_is_named(tmp_path, monkeypatch):
@@ -108,7 +108,7 @@ def model(tmp_path):
 
 
 @pytest.mark.parametrize("path", ["../1_Pooling", "1_Pooling/../../x", "/etc", "..\\x", "C:\\x"])
-def test_a_module_that_lies_elsewhere_is_refused(model, path):
+def test_a_module_outside_the_directory_is_refused(model, path):
     assert resolve(model) == model
     modules = json.loads((model / "modules.json").read_text())
     modules[1]["path"] = path

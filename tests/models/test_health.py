@@ -44,7 +44,7 @@ def test_figures_against_plain_loops():
     assert health.alignment == pytest.approx(sum(float((a[i] - b[i]).square().sum()) for i in range(6)) / 6, abs=1e-6)
 
 
-def test_vectors_that_are_not_finite_are_told_apart():
+def test_vectors_that_are_not_finite_count_as_collapsed():
     health = measure(torch.full((5, 3), math.nan))
     assert math.isnan(health.mean_cosine)
     assert health.collapsed(Health(0.1, 3, -2))

@@ -26,7 +26,7 @@ def sentences():
     return tiny.make_sentences(70)
 
 
-def test_text_that_the_tokenizer_does_not_know_is_told(encoder, sentences):
+def test_notice_of_text_that_the_tokenizer_does_not_know(encoder, sentences):
     assert unknown_share(encoder, sentences) == 0
     assert reading_notice(encoder, sentences) is None
     strange = ["принтер не отвечает", "日本語"]
@@ -40,7 +40,7 @@ def test_text_that_the_tokenizer_does_not_know_is_told(encoder, sentences):
 
 
 @pytest.mark.parametrize("base", ["bundled", "bundled-encoder"])
-def test_text_of_another_language_is_told(base):
+def test_notice_of_text_of_another_language(base):
     encoder = load_encoder(base)
     assert pieces_of_a_word(encoder, ENGLISH.splitlines()) < 1.3
     assert reading_notice(encoder, ENGLISH.splitlines()) is None

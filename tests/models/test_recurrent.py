@@ -114,11 +114,11 @@ def test_an_interrupted_run_ends_as_if_nothing_had_happened(method, kind, base_o
         ({"method": "tsdae"}, "this base is a recurrent network: choose a transformer"),
         ({"method": "tsdae", "scratch": True}, "this base is a recurrent network: choose a transformer"),
         ({"method": "simcse", "delete_words": 0.3, "dropout": 0.1}, "without dropout: leave out `dropout`"),
-        ({"method": "sdae", "head": "ngram-cnn", "masked": False}, "what reads padding needs a transformer"),
+        ({"method": "sdae", "head": "ngram-cnn", "masked": False}, "modules that read padding need a transformer"),
         ({"method": "whitening", "layers": "first+last"}, "which has one layer"),
     ],
 )
-def test_what_a_recurrent_network_cannot_be_asked(saved, tmp_path, options, complaint):
+def test_options_that_a_recurrent_network_lacks_are_refused(saved, tmp_path, options, complaint):
     with pytest.raises((BaseEncoderError, SettingsError), match=complaint) as caught:
         selfsent.train(TEXTS, base=saved / "lstm", output=tmp_path / "run", quiet=True, **options)
     assert "\n" not in str(caught.value)

@@ -67,17 +67,17 @@ def test_neighbours_whiten_a_table_in_part_and_leave_it_a_table(table, tmp_path)
     (tmp_path / "documents.txt").write_text(DOCUMENTS)
     common = {"base": table, "epochs": 1, "batch_size": 8, "hold_out": 0, "quiet": True}
     corpus = selfsent.read_corpus(tmp_path / "documents.txt")
-    for name, whiten in (("usual", None), ("not", 0), ("more", 0.5)):
+    for name, whiten in (("default", None), ("not", 0), ("more", 0.5)):
         selfsent.train(corpus, output=tmp_path / name, whiten=whiten, **common)
-    usual, plain, more = (encode(load_encoder(tmp_path / name), TEXTS[:30]) for name in ("usual", "not", "more"))
-    assert usual.mean(axis=0) == pytest.approx(np.zeros(usual.shape[1]), abs=1e-5)
+    default, plain, more = (encode(load_encoder(tmp_path / name), TEXTS[:30]) for name in ("default", "not", "more"))
+    assert default.mean(axis=0) == pytest.approx(np.zeros(default.shape[1]), abs=1e-5)
     assert np.abs(plain.mean(axis=0)).max() > 1e-3
-    spread = [np.linalg.svd(each - each.mean(axis=0), compute_uv=False) for each in (plain, usual, more)]
+    spread = [np.linalg.svd(each - each.mean(axis=0), compute_uv=False) for each in (plain, default, more)]
     steep = [float(values[0] / values[5]) for values in spread]
     assert steep[0] > steep[1] > steep[2]
-    modules = json.loads((tmp_path / "usual" / "model" / "modules.json").read_text())
+    modules = json.loads((tmp_path / "default" / "model" / "modules.json").read_text())
     assert len(modules) == 1
-    assert "whitened at the end with strength 0.1" in (tmp_path / "usual" / "model" / "README.md").read_text()
+    assert "whitened at the end with strength 0.1" in (tmp_path / "default" / "model" / "README.md").read_text()
 
 
 def test_a_linear_map_becomes_part_of_the_table(table):
@@ -128,7 +128,7 @@ def test_saved_truncation_and_half_precision(table, tmp_path):
         ({"method": "whitening", "layers": "first+last"}, "which has one layer"),
     ],
 )
-def test_what_a_table_cannot_be_asked(table, tmp_path, options, complaint):
+def test_options_that_a_table_lacks_are_refused(table, tmp_path, options, complaint):
     with pytest.raises((BaseEncoderError, SettingsError), match=complaint) as caught:
         selfsent.train(TEXTS, base=table, output=tmp_path / "run", **options)
     assert "\n" not in str(caught.value)

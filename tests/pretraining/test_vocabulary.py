@@ -107,7 +107,7 @@ def test_unigram_is_shaped_as_in_xlm_r(tokenizer_of):
     assert set(words) == {0, 1}  # what noise takes for words
 
 
-def test_a_vocabulary_is_no_larger_than_asked_and_the_same_again(corpus):
+def test_a_vocabulary_is_no_larger_than_set_and_the_same_again(corpus):
     made = [learned(corpus, 300).get_vocab() for _ in range(5)]
     assert len(made[0]) == 300
     assert all(vocabulary == made[0] for vocabulary in made)

@@ -53,7 +53,7 @@ def test_what_the_page_is_told():
     found = maps.map_of(
         texts, {"before": vectors, "after": -vectors}, {"cloud": [f"c{m}" for m in member]}, "texts", 99
     )
-    assert found["told"] == "30 of 99 texts, drawn at random"
+    assert found["caption"] == "30 of 99 texts, drawn at random"
     assert len(found["data"]["texts"][0]) == maps.LONGEST
     places = np.array(found["data"]["places"])
     assert places.shape == (2, 2, 30)

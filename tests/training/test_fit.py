@@ -53,7 +53,7 @@ def test_static_embeddings_have_settings_of_their_own_and_new_ones_a_higher_rate
         ("simcse", "bundled", {}, 0),
     ],
 )
-def test_only_static_embeddings_are_whitened_after_neighbours_unless_told(method, base, options, whiten):
+def test_only_static_embeddings_are_whitened_after_neighbours_by_default(method, base, options, whiten):
     assert make_plan(get_method(method), base, **options).whiten == whiten
 
 
@@ -95,7 +95,7 @@ def test_a_batch_may_be_cut_where_its_sentences_are_not_compared(objective, alon
         fitted(plan, 100, lambda line: None)
 
 
-def test_what_is_asked_names_everything_that_decides(corpus, base_of):
+def test_the_config_names_everything_that_decides(corpus, base_of):
     import numpy as np
 
     first, second = (base_of("bert", **kind) for kind in ({}, {"initializer_range": 0.5}))
@@ -140,7 +140,7 @@ def test_texts_of_no_token_are_left_out(method, tmp_path):
         train(["\ufffd", "\ufffd\ufffd"], "ct", "bundled", tmp_path / "none", steps=1, quiet=True)
 
 
-def test_more_than_512_tokens_are_read_if_asked_for(base_of, tmp_path):
+def test_max_length_may_exceed_512_tokens(base_of, tmp_path):
     base = base_of("modernbert", max_position_embeddings=2048)
     tokenizer = tiny.make_tokenizer("byte pairs")
     tokenizer.model_max_length = 2048

@@ -1,4 +1,4 @@
-"""Vectors of a frozen teacher, cached beside a corpus."""
+"""Vectors of a frozen teacher, cached with a corpus."""
 
 import shutil
 import subprocess
@@ -43,24 +43,24 @@ def encoded(monkeypatch):
     return counts
 
 
-def cached(corpus, base, rows=ALL, length=512, precision="float32", told=lambda count: None):
-    return cached_vectors(corpus, "text", rows, load_encoder(base), str(base), length, precision, advance=told)
+def cached(corpus, base, rows=ALL, length=512, precision="float32", advance=lambda count: None):
+    return cached_vectors(corpus, "text", rows, load_encoder(base), str(base), length, precision, advance=advance)
 
 
 def test_vectors_are_those_of_the_encoder_and_made_once(corpus, base, encoded):
-    told, few = [], np.array([40, 3, 77])
+    done, few = [], np.array([40, 3, 77])
     before = cached(corpus, base, few)[few].copy()
     assert encoded == [3]
-    found = cached(corpus, base, ALL[::-1], told=told.append)
+    found = cached(corpus, base, ALL[::-1], advance=done.append)
     assert found.dtype == np.float16
     assert found == pytest.approx(encode(load_encoder(base), SENTENCES), rel=1e-3, abs=1e-4)
     assert np.array_equal(found[few], before)
-    assert (told[0], sum(told), sum(encoded)) == (3, 90, 90)
-    assert np.array_equal(cached(corpus, base, told=told.append), found)
-    assert (sum(told), sum(encoded)) == (180, 90)
+    assert (done[0], sum(done), sum(encoded)) == (3, 90, 90)
+    assert np.array_equal(cached(corpus, base, advance=done.append), found)
+    assert (sum(done), sum(encoded)) == (180, 90)
 
 
-def test_no_more_is_read_of_a_sentence_than_asked_for(corpus, base):
+def test_no_more_than_max_length_is_read_of_a_sentence(corpus, base):
     encoder = load_encoder(base)
     encoder.tokenizer.model_max_length = 5
     assert cached(corpus, base, length=5) == pytest.approx(encode(encoder, SENTENCES), rel=1e-3, abs=1e-3)
@@ -82,10 +82,10 @@ def test_an_interrupted_run_goes_on_and_ends_the_same(corpus, base, encoded, mon
         patch.setattr(teacher_vectors, "encode", die)
         with pytest.raises(KeyboardInterrupt):
             cached(corpus, base)
-    told = []
-    assert np.array_equal(cached(corpus, base, told=told.append), whole)
+    done = []
+    assert np.array_equal(cached(corpus, base, advance=done.append), whole)
     assert encoded == [10] * 9
-    assert (told[0], sum(told)) == (40, 90)
+    assert (done[0], sum(done)) == (40, 90)
     data = bytearray((folder / "vectors.npy").read_bytes())
     data[-1] ^= 0x40
     (folder / "vectors.npy").write_bytes(data)

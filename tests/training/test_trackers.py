@@ -9,32 +9,32 @@ from selfsent.errors import SettingsError
 from selfsent.training.trackers import Trackers, check_trackers
 
 
-class Told:
-    """A tracker that remembers what it is told; told, it fails where it is to fail."""
+class Recorder:
+    """A tracker that records its calls, and fails in those of `fails_at`."""
 
     requires_logging_directory = False
     fails_at = ()
 
     def __init__(self, project, **own):
-        self.heard = [("project", project, own)]
+        self.received = [("project", project, own)]
         type(self).last = self
 
-    def _hear(self, what, *values):
+    def _receive(self, what, *values):
         if what in self.fails_at:
             raise RuntimeError(f"no {what}")
-        self.heard.append((what, *values))
+        self.received.append((what, *values))
 
     def start(self):
-        self._hear("start")
+        self._receive("start")
 
     def store_init_configuration(self, values):
-        self._hear("asked", values)
+        self._receive("config", values)
 
     def log(self, values, step):
-        self._hear("log", step, values)
+        self._receive("log", step, values)
 
     def finish(self):
-        self._hear("finish")
+        self._receive("finish")
 
 
 @pytest.fixture(autouse=True)
@@ -43,11 +43,11 @@ def cache(tmp_path_factory, monkeypatch):
 
 
 @pytest.fixture
-def told(monkeypatch):
+def recorder(monkeypatch):
     """Stands for TensorBoard."""
-    monkeypatch.setitem(LOGGER_TYPE_TO_CLASS, "tensorboard", Told)
-    monkeypatch.setattr(Told, "fails_at", ())
-    return Told
+    monkeypatch.setitem(LOGGER_TYPE_TO_CLASS, "tensorboard", Recorder)
+    monkeypatch.setattr(Recorder, "fails_at", ())
+    return Recorder
 
 
 @pytest.fixture
@@ -62,13 +62,13 @@ def train(base_of, tmp_path):
     return run
 
 
-def test_a_tracker_hears_what_the_log_says(train, told):
+def test_a_tracker_receives_the_figures_of_the_log(train, recorder):
     run, _ = train(trackers=("tensorboard",))
-    project, start, asked, *logs, finish = told.last.heard
+    project, start, config, *logs, finish = recorder.last.received
     assert (project, start, finish) == (("project", "selfsent", {}), ("start",), ("finish",))
-    assert asked[1]["method"] == "mlm"
-    assert (asked[1]["settings.steps"], asked[1]["settings.seed"]) == (4, 7)
-    assert all(isinstance(value, (bool, int, float, str)) for value in asked[1].values())
+    assert config[1]["method"] == "mlm"
+    assert (config[1]["settings.steps"], config[1]["settings.seed"]) == (4, 7)
+    assert all(isinstance(value, (bool, int, float, str)) for value in config[1].values())
     written = [json.loads(line) for line in (run.directory / "metrics.jsonl").read_text().splitlines()]
     assert [step for _, step, _ in logs] == [entry["step"] for entry in written] == [1, 2, 3, 4]
     for (_, _, values), entry in zip(logs, written, strict=True):
@@ -76,15 +76,15 @@ def test_a_tracker_hears_what_the_log_says(train, told):
 
 
 @pytest.mark.parametrize("when", ["log", "finish"])
-def test_a_tracker_that_fails_does_not_stop_the_run(train, told, when, monkeypatch):
-    monkeypatch.setattr(told, "fails_at", (when,))
+def test_a_tracker_that_fails_does_not_stop_the_run(train, recorder, when, monkeypatch):
+    monkeypatch.setattr(recorder, "fails_at", (when,))
     run, lines = train(trackers=("tensorboard",))
     assert run.record["status"] == "finished"
     assert sum(f"no {when}" in line for line in lines) == 1
 
 
-def test_a_tracker_that_does_not_start_is_said_in_one_line(train, told, tmp_path, monkeypatch):
-    monkeypatch.setattr(told, "fails_at", ("start",))
+def test_a_tracker_that_does_not_start_is_said_in_one_line(train, recorder, tmp_path, monkeypatch):
+    monkeypatch.setattr(recorder, "fails_at", ("start",))
     with pytest.raises(SettingsError, match="trackers=tensorboard cannot start: no start"):
         train(trackers=("tensorboard",))
     assert not (tmp_path / "run").exists()
@@ -95,14 +95,14 @@ def test_the_files_of_wandb_lie_in_the_run(train, tmp_path, monkeypatch, elsewhe
     monkeypatch.delenv("WANDB_DIR", raising=False)
     if elsewhere:
         monkeypatch.setenv("WANDB_DIR", str(tmp_path))
-    monkeypatch.setitem(LOGGER_TYPE_TO_CLASS, "wandb", Told)
+    monkeypatch.setitem(LOGGER_TYPE_TO_CLASS, "wandb", Recorder)
     monkeypatch.setattr("selfsent.training.trackers.get_available_trackers", lambda: ["wandb"])
     train(trackers=("wandb",))
     own = {} if elsewhere else {"dir": str(tmp_path / "run" / "trackers")}
-    assert Told.last.heard[0] == ("project", "selfsent", {"name": "run", **own})
+    assert Recorder.last.received[0] == ("project", "selfsent", {"name": "run", **own})
 
 
-def test_only_the_first_process_tells(told, monkeypatch):
+def test_only_the_first_process_logs(recorder, monkeypatch):
     monkeypatch.setattr("selfsent.training.trackers.rank", lambda: 1)
     with Trackers(("tensorboard",), None, print) as trackers:
         trackers.log({"loss": 1.0}, 1)

@@ -1,1 +1,1 @@
-"""Data augmentation on text, made once before training; noise (in `data.views`) works on token ids."""
+"""Text augmentation, done once before training; noise on token ids is in `data.views`."""

@@ -1,4 +1,4 @@
-"""The interface of augmenters: options, and a function of sentences that depends on key and row alone."""
+"""The interface of augmenters: options, and a function of sentences, key and row."""
 
 from __future__ import annotations
 

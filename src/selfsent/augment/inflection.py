@@ -1,4 +1,4 @@
-"""English inflection: which form a word has, and the same form of another lemma."""
+"""English inflection: the form of a word, and the same form of another lemma."""
 
 from __future__ import annotations
 

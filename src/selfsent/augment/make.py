@@ -1,4 +1,4 @@
-"""Views of a whole corpus, in a file or as columns of the corpus; interrupted work goes on."""
+"""Views of a whole corpus, in a file or as columns of the corpus, with resumption."""
 
 from __future__ import annotations
 

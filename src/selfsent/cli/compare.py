@@ -31,7 +31,7 @@ class Compare(TrainingText, Resumable, WithData):
     """Train with several methods for the same time, and choose the best encoder without labels.
 
     All see the same sentences, from one base or several. The best encoder is chosen on documents that none was trained
-    on, and scored on others that nothing was chosen by. TF-IDF and BM25 are scored beside all of them.
+    on, and scored on others that nothing was chosen by. TF-IDF and BM25 are scored for comparison.
 
     A method may have settings and options of its own, as selfsent train takes them: --methods "neighbours, ct,
     simcse --pick-words 16 --no-mlp"

@@ -30,7 +30,7 @@ class Encode(Carrying, Encoding):
     corpus: tuple[str, ...] = CORPUS
     output: str = setting(
         MISSING,
-        ".npy; or .parquet, with row numbers, ids and texts beside the vectors; with --engine"
+        ".npy; or .parquet, with row numbers, ids and texts next to the vectors; with --engine"
         " ray a folder, here or elsewhere (s3://bucket/vectors)",
     )
     prompt: Literal["query", "document"] | None = setting(

@@ -47,7 +47,7 @@ class _Tasks(Reading):
         " qrels/SPLIT: .jsonl, .tsv or .parquet), or a hub id such as mteb/scifact; may be repeated",
         repeat=True,
     )
-    split: str | None = setting(None, "whose judgements of --retrieval are taken (default: test)")
+    split: str | None = setting(None, "the split of the judgements of --retrieval (default: test)")
 
 
 @dataclass(kw_only=True)
@@ -65,7 +65,7 @@ class Evaluate(_Tasks, _Files, Encoding):
     """Score a model, or several side by side.
 
     Scores come from published protocols, from files of your own, or without labels from the held-out documents of a
-    corpus. Several models stand side by side, each with a paired p-value against the first.
+    corpus. Several models are shown side by side, each with a paired p-value against the first.
     """
 
     model: tuple[str, ...] = setting(
@@ -82,7 +82,7 @@ class Evaluate(_Tasks, _Files, Encoding):
         "exact", "logistic regression of transfer and --labels; senteval: stopped early, as for published scores"
     )
     vectors: str | None = setting(
-        None, "write the vectors of one model and their texts: a file that stands for the model"
+        None, "write the vectors of one model and their texts: a file usable in place of the model"
     )
     seeds: bool = setting(False, "put runs that differ only in their seed into one row: mean ± deviation")
     published: bool = setting(False, "add the rows of the papers' tables for the suite")

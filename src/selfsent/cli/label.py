@@ -29,7 +29,7 @@ class Label(Reading):
     """
 
     corpus: tuple[str, ...] = CORPUS
-    models: tuple[str, ...] = setting(("bundled", "tfidf"), "models to be told apart, as selfsent evaluate takes them")
+    models: tuple[str, ...] = setting(("bundled", "tfidf"), "models to compare, as selfsent evaluate takes them")
     output: str = setting("pairs.tsv", "tab-separated")
     count: int = setting(100, "pairs in all", minimum=2)
     seed: int = setting(0, "draw other pairs")

@@ -1,4 +1,4 @@
-"""Parse, call the command, and turn what a user can get wrong into one line and an exit status."""
+"""Parsing, dispatch, and user errors as one line and an exit status."""
 
 from __future__ import annotations
 

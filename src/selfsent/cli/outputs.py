@@ -1,4 +1,4 @@
-"""Results that go to files, or to standard output as `-`."""
+"""Output to files, or to standard output as `-`."""
 
 from __future__ import annotations
 

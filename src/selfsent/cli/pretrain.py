@@ -1,4 +1,4 @@
-"""`selfsent pretrain` and `selfsent table`: bases made of nothing but text."""
+"""`selfsent pretrain` and `selfsent table`: bases from text alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`selfsent recipes`: the tables of the papers that can be run, and what each needs."""
+"""`selfsent recipes`: reproducible tables of the papers, and their inputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which method makes the best encoder of a text, found out without labels."""
+"""Label-free comparison of methods on a text."""
 
 from selfsent.comparison.page import PAGE
 from selfsent.comparison.run import compare

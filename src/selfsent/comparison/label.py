@@ -1,4 +1,4 @@
-"""Pairs of sentences that are worth a human's judgement, and the file of the judgements."""
+"""Selection of informative pairs of sentences for human judgement, and the file of judgements."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Which method makes the best encoder of a text: each from the same base, on the same sentences, in the same time.
+"""Comparison of methods from the same base, on the same sentences, in the same time.
 
-Nothing here needs labels. The encoders are judged on documents that none of them was trained on, the best one is
-chosen, and what it is worth is measured on documents that neither training nor choice has seen.
+No labels are needed. The encoders are scored on development documents, the best one is chosen, and its quality is
+measured on test documents, unseen by training and choice.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The trials of a comparison: which method, from which base, with which settings and seed, and where it goes."""
+"""The trials of a comparison: method, base, settings, seed and directory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verdict of a comparison: what was found, what other label-free metrics say of it, and what to do next."""
+"""The verdict of a comparison: the finding, the opinion of other label-free metrics, and the next step."""
 
 from __future__ import annotations
 

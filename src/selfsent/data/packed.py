@@ -57,7 +57,7 @@ class Group:
     _of_heads: dict[int, Slots] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def of_heads(self, heads: int) -> Slots:
-        """The same for rows of one head of one token, and a (sentences, heads, length) block; on a CPU."""
+        """Slots for rows of one head of one token, and a (sentences, heads, length) block; on a CPU."""
         if heads not in self._of_heads:
             every, head = torch.arange(self.tokens), torch.arange(heads)
             slots = self.slots or Slots(every, every, every[:0])
@@ -104,7 +104,7 @@ class Packed:
 
     @property
     def tokens(self) -> int:
-        """How many tokens the batch holds."""
+        """Number of tokens."""
         return len(self.given_ids)
 
     def to(self, device: torch.device | str) -> Packed:
@@ -182,7 +182,7 @@ class Packed:
         within = ranges(np.zeros_like(self.given_lengths), self.given_lengths)
         # A sum of products, one factor of which is drawn for the position, wraps around on purpose.
         terms = (self.given_ids.astype(np.uint64) + _ODD) * _factors(self.longest)[within]
-        # Of sentences without tokens, which start where the next one does or behind all others, the sum is 0.
+        # Of sentences without tokens, which start where the next one does or after all others, the sum is 0.
         sums = np.where(self.given_lengths > 0, np.add.reduceat(np.append(terms, np.uint64(0)), self._given_starts), 0)
         return self._tensor(sums.view(np.int64))
 
@@ -236,12 +236,12 @@ class Packed:
 
     @cached_property
     def groups(self) -> list[Group]:
-        """Neighbours in the packed row whose lengths are within an eighth of the longest of them, for whole layers."""
+        """Groups for whole layers: neighbours in the packed row with lengths within an eighth of the longest."""
         return self._grouped(0)
 
     @cached_property
     def attention_groups(self) -> list[Group]:
-        """The same for attention alone, where a few slots of padding cost less than one group more."""
+        """Groups for attention alone, where a few slots of padding cost less than another group."""
         return self._grouped(_WASTE)
 
     def _grouped(self, waste: int) -> list[Group]:
@@ -295,7 +295,7 @@ class Packed:
         return Packed(self.given_ids[keep], self.given_lengths - 1, following[keep], self.device)
 
     def shift_right(self, start: int) -> Packed:
-        """The same with a start token in front of every sentence, so that its first token is a target, too."""
+        """Every sentence with a start token before it, so that its first token is a target too."""
         shifted = np.roll(self.given_ids, 1)
         shifted[self._given_starts] = start
         return Packed(shifted, self.given_lengths, self.given_ids, self.device)

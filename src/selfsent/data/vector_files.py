@@ -46,7 +46,7 @@ class VectorsFile:
 
     Raises:
         SettingsError: it has another suffix.
-        DataError: it does not exist, or is not as described.
+        DataError: it is missing or has other content.
     """
 
     def __init__(self, path: Path) -> None:

@@ -114,7 +114,7 @@ def _lines(path: Path, file: IO[bytes], number: int) -> Iterator[tuple[int, byte
 
 
 def _numbers(line: bytes) -> int:
-    """How many numbers a line ends with; what it begins with is a word, even if that is a number."""
+    """Count of the numbers at the end of a line; the first item is always a word."""
     parts = line.split()[1:]
     return next((count for count, part in enumerate(reversed(parts)) if not _NUMBER.fullmatch(part)), len(parts))
 

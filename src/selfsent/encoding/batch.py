@@ -1,4 +1,4 @@
-"""Batches of a table in, the same with a column of vectors out."""
+"""Adds a column of vectors to batches of a table."""
 
 from __future__ import annotations
 

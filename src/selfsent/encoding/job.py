@@ -1,4 +1,4 @@
-"""Bulk encoding: the input is cut into shards, which any process can encode, in any order, and again."""
+"""Bulk encoding: the input is cut into shards, encoded by any process, in any order, repeatably."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The shards of a job on Ray Data: one machine or many, each core or GPU at work on a shard of its own."""
+"""The shards of a job on Ray Data: on one machine or many, with one shard per core or GPU at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How good a model is, by published protocols: `tasks.evaluate` runs them, `results` holds what they return."""
+"""Evaluation by published protocols:  `tasks.evaluate` runs them, `results` holds what they return."""
 
 from selfsent.evaluation.results import Result, Score
 from selfsent.evaluation.suites import SUITES, TASKS, check_request, evaluate

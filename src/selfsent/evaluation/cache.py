@@ -1,4 +1,4 @@
-"""Directories of the cache that are written once, with checksums of their files."""
+"""Cached directories, written once, with checksums of their files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What encoders are scored on along the way and in comparisons: a label-free metric, a task, or pairs of a file."""
+"""Development scores, during training and in comparisons: a label-free metric, a task, or pairs of a file."""
 
 from __future__ import annotations
 

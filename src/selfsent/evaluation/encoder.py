@@ -1,4 +1,4 @@
-"""Whatever turns sentences into vectors, behind one face. Every distinct sentence is encoded once."""
+"""A common interface to all encoders. Every distinct sentence is encoded once."""
 
 from __future__ import annotations
 

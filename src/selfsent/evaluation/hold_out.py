@@ -1,4 +1,4 @@
-"""Which documents of a corpus are trained on, which choose, and which score; of pairs, those that share no text."""
+"""The split of a corpus into training, development and test documents, or into pairs without shared texts."""
 
 from __future__ import annotations
 

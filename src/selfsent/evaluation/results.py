@@ -1,4 +1,4 @@
-"""What an evaluation returns: scores with intervals and signatures, and the forms they are written in."""
+"""The result of an evaluation: scores with intervals and signatures, and their output formats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Means of word vectors from a file the user has: plain, without stop words, or by how rare a word is (SIF)."""
+"""Means of word vectors from the user's file: plain, without stop words, or weighted by rarity (SIF)."""
 
 from __future__ import annotations
 

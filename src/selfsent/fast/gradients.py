@@ -162,7 +162,7 @@ class _AddToRows(torch.autograd.Function):
 
 
 def put_lookups(module: nn.Module, rows: int | None = None) -> None:
-    """Replace every plain trained `nn.Embedding` of so many rows or more in a module by a `Lookup`.
+    """Replace every plain trained `nn.Embedding` of at least `rows` rows in a module by a `Lookup`.
 
     Args:
         module: it is changed.

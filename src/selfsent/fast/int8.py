@@ -23,7 +23,7 @@ TEXTS, WORDS = 128, 14
 ALPHA = 0.65
 """Share of a channel's range that moves from the states to the weights (Xiao et al. 2023, equation 4)."""
 MARGIN = 1.1
-"""Range that states are given, relative to what was measured."""
+"""Range of the states relative to the measured one."""
 LEVELS = 255
 LEAST = 0.999
 """Mean cosine to the float32 vectors of the random texts below which an encoder is not left in 8 bits."""
@@ -115,7 +115,7 @@ def into_int8(model: Encoder) -> Encoder:
         model: an encoder in float32. It is changed, and returned.
 
     Raises:
-        BaseEncoderError: its vectors would be too far from those of float32.
+        BaseEncoderError: its vectors differ too much from those in float32.
     """
     model.requires_grad_(False).eval()
     examples = _examples(model)
@@ -141,7 +141,7 @@ def into_int8(model: Encoder) -> Encoder:
 
 
 def _weight(layer: Any) -> Tensor:
-    """As (out, in)."""
+    """The weight of a layer as (out, in)."""
     weight: Tensor = layer.weight.T if is_conv1d(layer) else layer.weight
     return weight.float().contiguous()
 

@@ -16,7 +16,7 @@ _SHORTEST = 8
 
 
 def pad_rows(rows: Tensor) -> Tensor:
-    """(n, ...) with zeros behind them in bfloat16 training on a CPU; unchanged elsewhere.
+    """(n, ...) with zeros after them in bfloat16 training on a CPU; unchanged elsewhere.
 
     The caller cuts off the results of the zeros, so that no gradient comes back from there.
     """

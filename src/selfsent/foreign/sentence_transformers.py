@@ -15,7 +15,7 @@ def load_with(directory: str, classes: Mapping[str, type[Any]], **options: Any) 
     The public constructor needs `trust_remote_code` for them, which would run any code in the model.
 
     Raises:
-        BaseEncoderError: the private constructor is gone.
+        BaseEncoderError: the private constructor is missing.
     """
     from sentence_transformers import SentenceTransformer
 

@@ -100,7 +100,7 @@ class WordCounts:
 
     Args:
         frequencies: (2^20,) texts that each term is in; none yet where it is not given.
-        texts: how many there were.
+        texts: number of these texts.
         analyzer: makes the terms; by default words as they are.
 
     Example:
@@ -121,7 +121,7 @@ class WordCounts:
         self._analyzer = analyzer or Analyzer()
 
     def add(self, texts: Sequence[str]) -> None:
-        """Count some more texts."""
+        """Count texts."""
         np.add.at(self.frequencies, self._counts(texts).indices, 1)
         self.texts += len(texts)
 
@@ -136,7 +136,7 @@ class WordCounts:
         return rows
 
     def _counts(self, texts: Sequence[str]) -> Any:
-        """How often each text has each term, (n, 2^20) sparse: scikit-learn's HashingVectorizer imports more slowly."""
+        """Counts of each term in each text, (n, 2^20) sparse: scikit-learn's HashingVectorizer imports more slowly."""
         from scipy.sparse import csr_matrix
 
         columns, ends = array("i"), array("q", [0])  # a list would take ten times the memory

@@ -43,7 +43,7 @@ def get_method(name: str) -> Method:
     """The method of a name.
 
     Raises:
-        SettingsError: there is none of that name.
+        SettingsError: there is no such method.
     """
     if name not in METHODS:
         raise SettingsError(f"there is no method {name!r}; {guess(name, METHODS)}")

@@ -20,7 +20,7 @@ from selfsent.errors import BaseEncoderError
 from selfsent.methods.losses import linear_cross_entropy
 from selfsent.methods.method import OF_DOCUMENTS, STATIC, Learner, Loss, Method, MethodOptions
 from selfsent.methods.ranking import POSITIVES, Positives, ViewOptions
-from selfsent.models.assemble import freeze_behind_tokens
+from selfsent.models.assemble import freeze_after_tokens
 from selfsent.models.decoders.recurrent import Reads, RecurrentDecoder
 from selfsent.models.encoder import Encoder
 from selfsent.settings import Settings, setting
@@ -58,7 +58,7 @@ class Sent2Vec(MethodOptions):
 def _output_vectors(model: Encoder) -> nn.Embedding:
     """An output vector for each entry of the vocabulary; of static embeddings nothing but the table is trained."""
     if model.is_static:
-        freeze_behind_tokens(model)
+        freeze_after_tokens(model)
     output = nn.Embedding(model.vocabulary_size, model.hidden_size if model.is_static else model.embedding_size)
     nn.init.normal_(output.weight, std=_SPREAD)
     return output
@@ -226,7 +226,7 @@ class SDAE(MethodOptions):
 class SkipThoughts(MethodOptions):
     """Skip-Thoughts.
 
-    −Σₜ log softmax(V hₜ)_wₜ over the words of the sentences before and behind, hₜ = GRU(wₜ₋₁, s, hₜ₋₁).
+    −Σₜ log softmax(V hₜ)_wₜ over the words of the sentences before and after, hₜ = GRU(wₜ₋₁, s, hₜ₋₁).
 
     Kiros et al., 2015. arXiv:1506.06726.
     """
@@ -235,7 +235,7 @@ class SkipThoughts(MethodOptions):
     reads: Reads = setting("steps", _READS)
 
     def views(self) -> tuple[View, ...]:
-        """A sentence, the one before and the one behind it."""
+        """A sentence, the one before and the one after it."""
         return View(), View(passage=Neighbour(-1)), View(passage=Neighbour(1))
 
 
@@ -281,7 +281,7 @@ class SequentialDenoisingLearner(Learner):
 
 
 class SkipThoughtsLearner(Learner):
-    """−Σₜ log softmax(V hₜ)_wₜ over the words before and behind, hₜ = GRU(wₜ₋₁, s, hₜ₋₁), s the sentence's vector.
+    """−Σₜ log softmax(V hₜ)_wₜ over the words before and after, hₜ = GRU(wₜ₋₁, s, hₜ₋₁), s the sentence's vector.
 
     Kiros et al. 2015, section 2.1. There is a GRU for either side; V and the word vectors are common to both. Where a
     document begins or ends, there is nothing to predict on that side.
@@ -290,13 +290,13 @@ class SkipThoughtsLearner(Learner):
     |---|---|---|
     | `views[0]` | n sentences |  |
     | `views[1]` | n sentences | the one before each in its document, or the same again where there is none |
-    | `views[2]` | n sentences | the one behind each, likewise |
-    | loss | a sum | over the tokens before and behind |
+    | `views[2]` | n sentences | the one after each, likewise |
+    | loss | a sum | over the tokens before and after |
 
     Example:
         >>> learner = SkipThoughtsLearner(model, SkipThoughts())
-        >>> middle, before, behind = (pack(model, [text]) for text in ("it sat", "a cat came", "it slept"))
-        >>> learner([middle, before, behind]).count == before.tokens - 1 + behind.tokens - 1
+        >>> middle, before, after = (pack(model, [text]) for text in ("it sat", "a cat came", "it slept"))
+        >>> learner([middle, before, after]).count == before.tokens - 1 + after.tokens - 1
         True
     """
 
@@ -308,7 +308,7 @@ class SkipThoughtsLearner(Learner):
         self.output = nn.Linear(options.decoder_size or model.embedding_size, model.vocabulary_size)
 
     def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
-        """The loss of one batch of sentences and those before and behind them."""
+        """The loss of one batch of sentences and those before and after them."""
         sentences, *neighbours = views
         vectors = self.model(sentences)
         total, count = vectors.float().sum() * 0, 0.0

@@ -28,7 +28,7 @@ class NetworkOptions(PairOptions):
     momentum: float = setting(0.999, "share of the target that stays in each step", minimum=0.0, maximum=1.0)
     width: int = setting(8, "width of the predictor, as a multiple of the vector's; 0: no predictor", minimum=0)
     chained: int = setting(1, "predictors in a row", minimum=1)
-    norms: Literal["both", "first"] = setting("both", "batch norm behind both inner layers of a predictor or the first")
+    norms: Literal["both", "first"] = setting("both", "batch norm after both inner layers of a predictor or the first")
     predictor_rate: float = setting(1.0, _PREDICTOR_RATE, above=0.0)
     target_dropout: bool = setting(False, "dropout in the target network too")
 
@@ -84,8 +84,8 @@ class Predictor(nn.Sequential):
     Args:
         size: d.
         width: k; with 0 there is no predictor at all.
-        chained: how many in a row.
-        first_only: batch norm behind the first linear layer only, as in the authors' code.
+        chained: number of predictors in a row.
+        first_only: batch norm after the first linear layer only, as in the authors' code.
     """
 
     def __init__(self, size: int, width: int = 8, chained: int = 1, first_only: bool = False) -> None:

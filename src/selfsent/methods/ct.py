@@ -39,7 +39,7 @@ class CT(MethodOptions):
     dropout_in: DropoutIn = setting("none", DROPOUT_IN)
 
     def views(self) -> tuple[View, ...]:
-        """What either encoder reads."""
+        """The inputs of the two encoders."""
         return View(), View(sampler=NegativeSampler(self.negatives))
 
 
@@ -57,7 +57,7 @@ class CTInBatch(ViewOptions):
     dropout_in: DropoutIn = setting("both", DROPOUT_IN)
 
     def views(self, second_column: int = 0) -> tuple[View, ...]:
-        """What the encoders read: the same sentences, unless something makes two views of them."""
+        """The inputs of the encoders: the same sentences, unless options make two views of them."""
         return super().views() if self.varied else (View(),)
 
 

@@ -15,12 +15,11 @@ from selfsent.data.views.view import View
 from selfsent.errors import SettingsError
 from selfsent.methods.losses import head_cross_entropy
 from selfsent.methods.method import Learner, Loss, Method, MethodOptions
-from selfsent.models.assemble import freeze_behind_tokens
+from selfsent.models.assemble import freeze_after_tokens
 from selfsent.models.decoders.checkpoint import CheckpointDecoder
 from selfsent.models.decoders.transformer import SmallDecoder, TiedDecoder, built_like_bert
 from selfsent.models.dropout import without_dropout
 from selfsent.models.encoder import Encoder
-from selfsent.models.heads.language_model import LanguageModelHead
 from selfsent.settings import Settings, setting
 
 
@@ -39,18 +38,6 @@ class MLM(MethodOptions):
     def views(self) -> tuple[View, ...]:
         """The masked sentence."""
         return (View(noise=MaskTokens(self.ratio, self.whole_words)),)
-
-
-def masked_loss(head: LanguageModelHead, states: Tensor, packed: Packed) -> Loss:
-    """Cross-entropy at the positions that have a target, as a sum over them.
-
-    Args:
-        head: the language-model head.
-        states: (tokens, d) last-layer states of the masked batch.
-        packed: the masked batch, with targets.
-    """
-    chosen = (packed.targets != IGNORED).nonzero()[:, 0]
-    return Loss(head_cross_entropy(head, states[chosen], packed.targets[chosen]), len(chosen))
 
 
 class MaskedLearner(Learner):
@@ -75,12 +62,14 @@ class MaskedLearner(Learner):
     def __init__(self, model: Encoder, options: MLM) -> None:
         super().__init__(model, options)
         self.model.require_head("mlm")
-        freeze_behind_tokens(model)
+        freeze_after_tokens(model)
 
     def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
         """The loss of one masked batch."""
         (masked,) = views
-        return masked_loss(self.model.require_head("mlm"), self.model.states(masked), masked)
+        chosen = (masked.targets != IGNORED).nonzero()[:, 0]
+        states, head = self.model.states(masked)[chosen], self.model.require_head("mlm")
+        return Loss(head_cross_entropy(head, states, masked.targets[chosen]), len(chosen))
 
 
 MLM.method = Method("mlm", MLM, MaskedLearner).but(
@@ -161,7 +150,7 @@ class DenoisingLearner(Learner):
 
     @property
     def paths(self) -> dict[str, str]:
-        """Which decoder it is, too."""
+        """Adds the class of the decoder."""
         return {**super().paths, "decoder": type(self.decoder).__name__}
 
     def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:

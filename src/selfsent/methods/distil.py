@@ -74,7 +74,7 @@ class DistilLearner(Learner):
     KL(q ‖ p), q and p the softmaxes over the other sentences of the batch of the cosines of t and of s, times the
     scale. The losses of both columns are added.
 
-    Of several teachers, t are their vectors one behind the other. For `contrast` each of them has length 1 before, so
+    Of several teachers, t are their concatenated vectors. For `contrast` each of them has length 1 before, so
     that cos(t, t′) is the mean of the teachers' cosines.
 
     | | shape | |

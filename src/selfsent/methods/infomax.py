@@ -68,7 +68,7 @@ class InfomaxLearner(Learner):
 
     | | shape | |
     |---|---|---|
-    | `views[0]` | n sentences | whose tokens are local, and whose means are global features |
+    | `views[0]` | n sentences | tokens are local features, pooled vectors global ones |
     | loss | a sum | over the tokens |
 
     Example:

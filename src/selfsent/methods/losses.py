@@ -109,5 +109,5 @@ def linear_cross_entropy(states: Tensor, weight: Tensor, bias: Tensor | None, ta
 
 
 def head_cross_entropy(head: Any, states: Tensor, targets: Tensor) -> Tensor:
-    """The same for what a language-model head makes of (n, d) states of the last layer."""
+    """Sum of the cross-entropies of a language-model head on (n, d) states of the last layer."""
     return linear_cross_entropy(head(pad_rows(states)), head.output.weight, head.output.bias, targets)

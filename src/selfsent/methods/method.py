@@ -55,7 +55,7 @@ class Labels:
 
 @dataclass(frozen=True)
 class MethodOptions:
-    """A method's own options, and what follows from their values. Fields are made with `selfsent.settings.setting`."""
+    """A method's own options, and properties derived from them. Fields are made with `selfsent.settings.setting`."""
 
     method: ClassVar[Method]
     """The method with these options."""
@@ -64,7 +64,7 @@ class MethodOptions:
         check_limits(self)
 
     def views(self) -> tuple[View, ...]:
-        """What the learner reads of each row."""
+        """Inputs of the learner, made from each row."""
         return (View(),)
 
     def labels(self) -> Labels | None:
@@ -97,7 +97,7 @@ class MethodOptions:
 
     @property
     def teachers(self) -> tuple[str, ...]:
-        """Names of the encoders to follow, mostly none."""
+        """Names of the encoders to follow, if any."""
         return ()
 
 
@@ -121,7 +121,7 @@ class Learner(nn.Module):
     predicts_words = False
     """Whether it needs a language-model head; a base that has one serves it best."""
     may_collapse = False
-    """Whether a run goes on when sentence vectors become alike: they are not what it learns."""
+    """Whether a run goes on when sentence vectors collapse, because it does not train them."""
     teachers: Sequence[Encoder] = ()
     """The encoders that make `features`, with tokenizers of their own."""
 
@@ -137,7 +137,7 @@ class Learner(nn.Module):
                 parameter.requires_grad_(False)  # until `require_head`
 
     def prepare(self, batches: Iterable[Sequence[Packed]]) -> None:
-        """Whatever depends on the data; called once, before the optimiser is made and anything is wrapped.
+        """Set-up from the data; called once, before the optimiser is made and the learner is wrapped.
 
         Args:
             batches: every sentence of this process' share once, undamaged, in random order; made on demand.
@@ -156,13 +156,13 @@ class Learner(nn.Module):
 
     @property
     def paths(self) -> dict[str, str]:
-        """Which of several ways to compute the same this learner takes, for `run.json`."""
+        """Implementations that this learner uses, for `run.json`."""
         if not self.model.has_transformer:
             return {"attention": "none"}
         return {"attention": "packed" if self.model.states.runs_packed else "padded"}
 
     def save(self, directory: Path) -> None:
-        """Write the model, and whatever else the run should leave behind."""
+        """Write the model, and whatever else the run should keep."""
         self.model.save(directory)
 
     def after_step(self) -> None:
@@ -182,7 +182,7 @@ ONE_PASS = Settings(epochs=1)
 STATIC = Settings(batch_size=512, learning_rate=0.004, epochs=15, warmup=0, beta2=0.98, max_length=64)
 """Default settings for static embeddings, where nothing else is known: many cheap steps at a high rate."""
 NEW_STATIC = STATIC.but(batch_size=1024, learning_rate=0.02)
-"""The same for untrained static embeddings."""
+"""Default settings for untrained static embeddings."""
 STATIC_STEPS = 3000
 """Default limit of steps for static embeddings: on much text, fewer passes."""
 OF_DOCUMENTS = ("context", "title", "halves", "document")

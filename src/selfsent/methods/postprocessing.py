@@ -41,7 +41,7 @@ class ZScore(MethodOptions):
     Timkey and van Schijndel, 2021. arXiv:2109.04404.
     """
 
-    layers: Layers = setting("last", "layers whose states are averaged before pooling")
+    layers: Layers = setting("last", "layers to average before pooling")
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Whitening(MethodOptions):
     strength: float = setting(1.0, "s: 1 makes all directions equally wide, 0 none", minimum=0.0, maximum=1.0)
     dimensions: int = setting(0, "principal directions kept; 0 keeps all that have any variance", minimum=0)
     ridge: float = setting(0.0, "share of the mean eigenvalue that is added to each", minimum=0.0)
-    layers: Layers = setting("last", "layers whose states are averaged before pooling")
+    layers: Layers = setting("last", "layers to average before pooling")
 
 
 class Moments(NamedTuple):
@@ -216,11 +216,11 @@ class Flow(MethodOptions):
     Li, Zhou, He, Wang, Yang and Li, 2020. arXiv:2011.05864.
     """
 
-    layers: Layers = setting("last", "layers whose states are averaged before pooling")
+    layers: Layers = setting("last", "layers to average before pooling")
     levels: int = setting(3, "levels of the flow; after each but the last, half of the dimensions is done", minimum=1)
     depth: int = setting(3, "steps in a level", minimum=1)
     width: int = setting(32, "hidden units of the couplings", minimum=1)
-    initial: int = setting(4096, "sentences whose mean and spread the flow begins with", minimum=2)
+    initial: int = setting(4096, "sentences that set the flow's initial mean and spread", minimum=2)
     noisy: bool = setting(False, "leave the frozen encoder's dropout on, as the authors' code does")
 
     def views(self) -> tuple[View, ...]:
@@ -233,7 +233,7 @@ class FlowLearner(Learner):
 
     | | shape | |
     |---|---|---|
-    | `views[0]` | n sentences | whose vectors the frozen encoder makes once |
+    | `views[0]` | n sentences | encoded once by the frozen encoder |
     | loss | a sum | over the n sentences |
 
     Example:

@@ -42,7 +42,7 @@ NOISES: dict[str, Callable[[Any], Noise]] = {
 
 @dataclass(frozen=True)
 class ViewOptions(MethodOptions):
-    """Where the two views of a sentence come from, and the noise on them."""
+    """Options for the two views of a sentence, and the noise on them."""
 
     positives: Positives = setting("itself", POSITIVES)
     within: int = setting(1, "how many sentences away a neighbour, or the surroundings, may be", minimum=1)
@@ -82,7 +82,7 @@ class ViewOptions(MethodOptions):
 
 @dataclass(frozen=True)
 class PairOptions(ViewOptions):
-    """How one row gives two views of a sentence, which must differ."""
+    """Options for two views made from one row, which must differ."""
 
     columns: bool = setting(False, "the views are the first two text columns, instead of one column read twice")
 
@@ -133,7 +133,7 @@ def no_negatives(query: Packed, candidates: Sequence[Packed], hard: int = 0, by_
     Args:
         query: n sentences that look for their partners.
         candidates: k batches of n among which they look, row by row of the same origin; the first are the partners.
-        hard: how many of the batches, at the end, are hard negatives.
+        hard: number of batches, at the end, that are hard negatives.
         by_document: whether candidates of the same document are left out, too, and not equal ones alone.
     """
     belongs = query.texts[:, None] == gather(query.texts)
@@ -179,9 +179,9 @@ def ranking_loss(
         vectors: (n, d) vectors a of this process' texts.
         candidates: k tensors (n, d) of vectors c; the first are the partners b.
         query: the n texts.
-        texts: what the candidates were made from; the rest as `no_negatives` has it.
+        texts: the batches of the candidates.
         scale: s.
-        hard: how many of the candidates, at the end, are hard negatives.
+        hard: number of tensors, at the end, that are hard negatives.
         by_document: whether candidates of the same document are left out.
 
     Returns:

@@ -1,1 +1,1 @@
-"""What turns text into vectors: a base, the head on it, how it is loaded, run and exported."""
+"""Encoders: bases, heads, loading, inference and export."""

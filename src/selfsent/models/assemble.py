@@ -52,8 +52,8 @@ def _shape(module: nn.Module) -> tuple[str, list[torch.Size]]:
     return type(module).__name__, [parameter.shape for parameter in module.parameters()]
 
 
-def freeze_behind_tokens(model: Encoder) -> None:
-    """Freeze everything behind transformer or table, for a method that trains these alone.
+def freeze_after_tokens(model: Encoder) -> None:
+    """Freeze everything after transformer or table, for a method that trains these alone.
 
     Several processes would wait for its gradients, which never come.
     """

@@ -45,7 +45,7 @@ def resolve(base: str | os.PathLike[str]) -> Path:
         return make_base(network, resolve)
     directory = Path(name).expanduser()
     if directory.name == "model" and not directory.exists() and (directory.parent / "run.json").is_file():
-        directory = directory.parent  # whose error says why there is no model
+        directory = directory.parent  # its error gives the reason
     if directory.is_dir():
         found = _model_in(directory)
     elif directory.exists():

@@ -24,7 +24,7 @@ from selfsent.models.loading import transformer_alone
 
 
 class CrossEncoder(Encoder):
-    """An encoder of joined pairs with a dense layer and an output layer behind its pooling.
+    """An encoder of joined pairs with a dense layer and an output layer after its pooling.
 
     Saved, it is a CrossEncoder of sentence-transformers; called, it gives the (pairs, e) vectors of joined pairs. It
     takes transformer and pooling of the encoder; heads and maps were learned for vectors of single sentences.

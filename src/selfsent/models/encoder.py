@@ -68,7 +68,7 @@ class Encoder(nn.Module):
         if not self.has_transformer:
             return
         self.tokenizer = sentence_transformer.tokenizer
-        # A pooler behind the first token belongs to next-sentence prediction: nothing here ever gives it a gradient.
+        # A pooler on the first token is for next-sentence prediction: it never gets a gradient here.
         pooler = getattr(self.transformer, "pooler", None)
         for module in (pooler, *filter(is_layer_mean, self.token_modules)):
             if isinstance(module, nn.Module):
@@ -93,7 +93,7 @@ class Encoder(nn.Module):
 
     @property
     def pooling(self) -> str:
-        """How token states become one vector: one of `POOLINGS`, or `cnn-pool`."""
+        """Name of the pooling: one of `POOLINGS`, or `cnn-pool`."""
         return cast(str, self.pooling_module.pooling_mode)
 
     @property
@@ -107,7 +107,7 @@ class Encoder(nn.Module):
 
     @property
     def token_modules(self) -> list[nn.Module]:
-        """The modules between transformer and pooling, which transform token states; mostly none."""
+        """The modules between transformer and pooling, which transform token states; often none."""
         return list(self.sentence_transformer)[self._stem : self._pooling_index]
 
     def put_before_pooling(self, modules: Sequence[nn.Module], width: int) -> None:
@@ -123,7 +123,7 @@ class Encoder(nn.Module):
         model, index = self.sentence_transformer, self._pooling_index
         if any(getattr(module, "in_features", width) != width for module in list(model)[index + 1 :]):
             raise BaseEncoderError(
-                f"this base has a dense layer behind its pooling that takes no vectors of width {width}: choose another"
+                f"this base has a dense layer after its pooling that takes no vectors of width {width}: choose another"
             )
         pooling = type(model[index])(**{**model[index].get_config_dict(), "embedding_dimension": width})
         pooling.load_state_dict(model[index].state_dict())
@@ -136,7 +136,7 @@ class Encoder(nn.Module):
         self.sentence_transformer[self._pooling_index] = module.to(self.device)
 
     def average_layers(self, layers: Layers) -> None:
-        """Let the pooling read the mean of two layers' states instead of the last layer's.
+        """Make the pooling read the mean of two layers' states instead of the last layer's.
 
         Raises:
             BaseEncoderError: there is one layer, or there are modules before the pooling already.
@@ -296,7 +296,7 @@ class Encoder(nn.Module):
         """Write an ordinary sentence-transformers directory, with the language-model head in an extra file.
 
         Raises:
-            BaseEncoderError: it computes in 8 bits, for which no other program has a name.
+            BaseEncoderError: it computes in 8 bits, which other programs cannot load.
         """
         if any(parameter.dtype == torch.int8 for parameter in self.transformer.parameters()):
             raise BaseEncoderError("an encoder in 8 bits cannot be saved: save it before")

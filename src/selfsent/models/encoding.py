@@ -68,7 +68,7 @@ def _packs(model: Encoder, texts: Sequence[str], prompt: str) -> list[Pack]:
     """Packed batches of sentences of similar length, without those that have no token."""
     texts = [prompt + text for text in texts] if prompt else texts
     if isinstance(model, StaticEncoder):
-        rows = np.arange(len(texts))  # also those of no token, of which modules behind the table may make something
+        rows = np.arange(len(texts))  # empty texts too: modules after the table may map zeros elsewhere
         read = model.reader(texts).select(rows, model.tokenizer.model_max_length)
         return [(rows, Packed(read.ids, read.lengths, device=model.device))]
     limit = model.tokenizer.model_max_length
@@ -77,7 +77,7 @@ def _packs(model: Encoder, texts: Sequence[str], prompt: str) -> list[Pack]:
 
 
 def packs_of(model: Encoder, encoded: Mapping[str, Sequence[Sequence[int]]], room: int) -> list[Pack]:
-    """Packed batches of tokenised texts of similar length, of so many tokens; texts without tokens are in none.
+    """Packed batches of tokenised texts of similar length, `room` tokens each; texts without tokens are left out.
 
     Args:
         model: the batches are on its device.
@@ -143,7 +143,7 @@ def encode(
         model: the encoder; it is run without dropout.
         texts: (n,) sentences.
         advance: called with the number of sentences done since the last call.
-        side: of a search, where the texts are of one: some models want a prompt in front of queries or documents.
+        side: role of the texts in a search, if any: some models need a prompt before queries or documents.
 
     Returns:
         (n, d) float32; zeros for a sentence without tokens.

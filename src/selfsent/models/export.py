@@ -32,7 +32,7 @@ _PROBE = (1, 3, 7, 20, 60, 200, 500)
 
 @dataclass(frozen=True)
 class Exported:
-    """What was written, and how far the graph's vectors are from torch's: the contents of `export.json`."""
+    """Description of an export, with the difference of its vectors to torch's: the contents of `export.json`."""
 
     normalized: bool
     size: int

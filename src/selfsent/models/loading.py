@@ -37,11 +37,11 @@ def load_encoder(base: str | Path, pooling: Pooling | None = None, dropout: floa
 
     Args:
         base: `bundled`, a directory or a hub id; see `selfsent.models.bases.resolve`.
-        pooling: how token states become a vector; by default what the base was saved with, else mean.
+        pooling: name of the pooling; by default that of the base, else mean.
         dropout: dropout rate everywhere in the transformer; by default that of the base's configuration.
 
     Raises:
-        BaseEncoderError: the base cannot be found or loaded, has no single pooling behind its tokens, or is not
+        BaseEncoderError: the base cannot be found or loaded, has no single pooling after its tokens, or is not
             computed as sentence-transformers computes it.
     """
     directory = resolve(base)
@@ -123,7 +123,7 @@ def _load_transformer(base: str | Path, directory: Path, pooling: Pooling | None
     config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
     rates = {name: dropout for name in DROPOUTS if dropout is not None and hasattr(config, name)}
     with torch.random.fork_rng([]):
-        torch.manual_seed(0)  # what the files lack, such as a pooler, is the same in every process
+        torch.manual_seed(0)  # weights missing in the files, such as a pooler, are the same in every process
         model = load_sentence_transformer(
             directory,
             device="cpu",
@@ -236,7 +236,7 @@ def _difference_to_peer(encoder: Encoder) -> str | None:
 
 
 def transformer_alone(encoder: Encoder, pooling: Pooling) -> Encoder:
-    """The transformer of an encoder with a pooling right behind it, and nothing else.
+    """The transformer of an encoder with a pooling right after it, and nothing else.
 
     Raises:
         BaseEncoderError: it has no transformer.

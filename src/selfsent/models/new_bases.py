@@ -30,7 +30,7 @@ _LARGEST = 16_384
 _HEAD = 64
 _NAME = re.compile(rf"({'|'.join(SIZES)})(?::(\d+(?:x\d+)?))?(?::(.+))?", re.DOTALL)
 _VERSION = 1
-"""To be raised when initial weights change."""
+"""Version of the initial weights; raise it when they change."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class NewBase:
         size: width of a state, of each direction, or of a static embedding.
         source: a file of word vectors, or a table of static embeddings; for a transformer, the encoder that gives the
             vocabulary. Empty for random vectors and the vocabulary of `bundled-raw`.
-        layers: of a transformer, whose SIZE is LAYERSxWIDTH, such as 12x768; else 1.
+        layers: of a transformer (its SIZE is LAYERSxWIDTH, such as 12x768); else 1.
     """
 
     kind: str
@@ -140,7 +140,7 @@ def load_tokenizer(directory: Path, special: Sequence[str] = SPECIAL) -> Any:
         special: the special tokens it must have.
 
     Raises:
-        BaseEncoderError: there is none, or it lacks one of them.
+        BaseEncoderError: the tokenizer is missing, or lacks one of them.
     """
     from transformers import AutoTokenizer
 
@@ -158,7 +158,7 @@ def load_tokenizer(directory: Path, special: Sequence[str] = SPECIAL) -> Any:
 
 
 def tokenizer_digest(tokenizer: Any) -> str:
-    """A short digest of what a tokenizer does."""
+    """A short digest of a tokenizer."""
     return hashlib.sha256(tokenizer.backend_tokenizer.to_str().encode()).hexdigest()[:16]
 
 
@@ -210,7 +210,7 @@ def _read_table(directory: Path) -> tuple[Any, Any]:
     try:
         tokenizer = Tokenizer.from_file(str(directory / "tokenizer.json"))
         vectors = load_file(directory / "model.safetensors")["embedding.weight"].float()
-    except Exception as error:  # what `tokenizers` raises has no class of its own
+    except Exception as error:  # `tokenizers` has no exception class
         raise BaseEncoderError(f"{directory} has no token vectors that can be read: {first_line(error)}") from error
     around = tokenizer.encode("").tokens
     if len(around) < 2:

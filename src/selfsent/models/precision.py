@@ -14,7 +14,7 @@ from selfsent.models.encoder import Encoder
 from selfsent.settings import Precision
 
 _GAIN = 1.2
-"""How many times as fast as in float32 products must be in bfloat16: weights and states are converted for them."""
+"""Least speed-up of products by bfloat16 that pays for converting weights and states."""
 _TIMES = 5
 
 
@@ -34,9 +34,9 @@ def computes_bfloat16(device: torch.device | str) -> bool:
 
 @cache
 def _gain_of_bfloat16() -> float:
-    """How many times as fast as in float32 this CPU multiplies matrices of a small encoder's shape in bfloat16.
+    """Speed-up of matrix products of a small encoder's shape by bfloat16 over float32 on this CPU.
 
-    The processor's time counts, so that other processes hardly matter, and the best of some.
+    The best CPU time of several runs, so that other processes hardly matter.
     """
     generator = torch.Generator().manual_seed(0)  # the run's own random numbers go on as if nothing had been
     states, weight = (torch.randn(rows, 384, generator=generator) for rows in (1024, 1536))

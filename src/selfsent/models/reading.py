@@ -17,9 +17,9 @@ PIECES = 1.6
 of 24 kinds, 1.85 to 3.2 for German, French, Spanish and Turkish; a multilingual one has 1.3 to 1.4 for three of these
 (docs/log)."""
 _FEWEST = 50
-"""Words that such a mean needs."""
+"""Least words for a mean."""
 _LINE = 20
-"""Words tokenised together: even in many pieces they are no longer than what an encoder reads."""
+"""Words tokenised together: even in many pieces they fit into an encoder."""
 _ONE_LANGUAGE = range(8_000, 60_000)
 """Sizes of vocabularies that may be of one language: smaller ones split the words of any, larger ones know many."""
 _WORD = re.compile(r"[^\W\d_]{3,}")

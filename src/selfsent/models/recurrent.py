@@ -29,7 +29,7 @@ def run(network: nn.GRU | nn.LSTM, inputs: Tensor, packed: Packed, first: Tensor
     Args:
         network: it reads from left to right, or both ways.
         inputs: (tokens, d) what it reads, in packed order.
-        packed: where sentences begin and end.
+        packed: the batch.
         first: (1, sentences, h) states of a GRU before the first token, in packed order; zero by default.
     """
     order, back, counts = packed.by_position
@@ -101,7 +101,7 @@ class RecurrentEncoder(Encoder):
         return int(network.hidden_size) * (2 if network.bidirectional else 1)
 
     def _through_padded(self, packed: Packed, modules: Sequence[nn.Module]) -> NoReturn:
-        raise BaseEncoderError("what reads padding needs a transformer, and this base is a recurrent network")
+        raise BaseEncoderError("modules that read padding need a transformer, and this base is a recurrent network")
 
 
 def new_recurrent(
@@ -116,7 +116,7 @@ def new_recurrent(
 
     Args:
         kind: one of `KINDS`.
-        tokenizer: of transformers; it puts something around sentences, so that none is empty.
+        tokenizer: of transformers; it adds special tokens, so that no sentence is empty.
         size: numbers in a state, of each direction.
         vectors: (vocabulary, d) word vectors, or the d of random ones.
         fixed: whether training leaves the word vectors as they are.

@@ -69,7 +69,7 @@ def saved_pooling(directory: Path) -> str | None:
 
 
 def is_bare_table(directory: Path) -> bool:
-    """Whether a base is a table of static embeddings with no module behind it."""
+    """Whether a base is a table of static embeddings with no module after it."""
     return is_static(directory) and len(modules_of(directory)) == 1
 
 

@@ -54,7 +54,7 @@ class TokenStates:
         return packed.types if self.reads_types else None
 
     def by_blocks(self, packed: Packed, read: Read = last_layer) -> Tensor:
-        """The same from small padded blocks of sentences of similar length, for any architecture."""
+        """The same states from small padded blocks of sentences of similar length, for any architecture."""
         parts, types = [], self.types(packed)
         for group in packed.groups:
             here = slice(group.start, group.start + group.tokens)

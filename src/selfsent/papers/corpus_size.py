@@ -1,4 +1,4 @@
-"""How the score grows with the number of training sentences (Wang et al., 2021, section 7.1 and Figure 3)."""
+"""The score as a function of the number of training sentences (Wang et al., 2021, section 7.1 and Figure 3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The recipes that ship, one or more for every table of the papers."""
+"""Outlines of the shipped recipes, one or more for every table of the papers."""
 
 from __future__ import annotations
 

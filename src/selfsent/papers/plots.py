@@ -1,4 +1,4 @@
-"""Plots of the analyses, as PNG or SVG. Needs matplotlib, which is not among the requirements."""
+"""Plots of the analyses, as PNG or SVG. Needs matplotlib, an optional dependency."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def check_plots(paths: Sequence[str | Path]) -> None:
     """
     for path in map(Path, paths):
         if path.suffix not in FORMATS:
-            raise OutputError(f"a plot must end in {' or '.join(FORMATS)}")
+            raise OutputError(f"the plot {path} must end in {' or '.join(FORMATS)}")
     if paths and find_spec("matplotlib") is None:
         raise SettingsError("plots need matplotlib: pip install 'selfsent[plot]'")
 

@@ -25,11 +25,11 @@ _WORD_NORM, _POSITION_NORM = 0.69, 0.57
 _PEAK = 6.4
 """Attention score of the neighbour a head looks at; that of the others is near zero."""
 _LINEAR = 2.5
-"""Where GELU is a straight line: states shifted there pass, and the layer norm behind it takes the shift away."""
+"""Offset into the linear part of GELU, so that states pass it; the layer norm after it removes the offset."""
 
 
 def count_pairs(table: TokenTable, vocabulary: int, window: int = 5) -> tuple[Any, np.ndarray]:
-    """How often two tokens occur at most `window` apart in a sentence, weighted 1/distance, and how often each does.
+    """Counts of token pairs at most `window` apart in a sentence, weighted 1/distance, and counts of tokens.
 
     Args:
         table: the tokens; of a huge corpus an even sample is counted.

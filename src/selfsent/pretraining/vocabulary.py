@@ -57,7 +57,7 @@ def given_tokenizer(name: str | Path, changes: Collection[str], special: Sequenc
 
     Raises:
         SettingsError: options of a vocabulary are among them, and would go unread.
-        BaseEncoderError: it has no tokenizer that will do.
+        BaseEncoderError: it has no suitable tokenizer.
     """
     tokenizer = load_tokenizer(resolve(name), special)
     if unread := {item.name for item in dataclasses.fields(VocabularyOptions)}.intersection(changes):
@@ -76,7 +76,7 @@ def train_vocabulary(corpus: Corpus, options: VocabularyOptions, notice: Callabl
         corpus: the sentences, in any language or several; characters that are all but absent become unknown.
         options: size, special entries included (a small corpus may give fewer); whether upper case, accents and vowel
             signs are kept; `wordpiece` (words split at spaces and punctuation, then into pieces) or `unigram` (pieces
-            of a language model, a space being part of the piece behind it).
+            of a language model, a space being part of the piece after it).
         notice: receives a line on the vocabulary.
 
     Raises:
@@ -94,7 +94,7 @@ def train_vocabulary(corpus: Corpus, options: VocabularyOptions, notice: Callabl
     steps = [normalizers.NFKC(), normalizers.Replace(_TATWEEL, "")]
     steps += [] if options.cased else [normalizers.Replace(_DOTLESS, "i")]
     steps += [normalizers.BertNormalizer(lowercase=not options.cased, handle_chinese_chars=words)]
-    # Accents are dropped from decomposed text: what is left is composed again, for the sake of Korean.
+    # Accents are dropped from decomposed text; the rest is composed again for Korean.
     tokenizer.normalizer = normalizers.Sequence([*steps, normalizers.NFC()])
     normal = tokenizer.normalizer.normalize_str
     alphabet = _alphabet(map(normal, _sample(corpus, _FOR_ALPHABET)))

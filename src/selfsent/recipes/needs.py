@@ -1,4 +1,4 @@
-"""The data and encoders that a recipe needs, whether they are here, and where their authors publish them."""
+"""The data and encoders needed by a recipe: whether they are here, and where they are published."""
 
 from __future__ import annotations
 

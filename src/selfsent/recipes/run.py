@@ -1,4 +1,4 @@
-"""Run a recipe: every stage from the model of the one before, each in a directory of its own."""
+"""Run a recipe: each stage starts from the previous model, in a separate directory."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What a person reads: model cards, tables, plots."""
+"""Reports for people: model cards, tables, pages."""

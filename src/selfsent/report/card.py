@@ -51,36 +51,36 @@ def model_card(
         licence: of the base's weights.
         search: the scores by search, if any.
     """
-    asked, settings = record["asked"], {**record["asked"]["settings"], "steps": record["steps"]}
+    config, settings = record["asked"], {**record["asked"]["settings"], "steps": record["steps"]}
     used = settings if record["steps"] else {name: settings[name] for name in WITHOUT_STEPS}
-    listed = {**asked["options"], **used, "precision": record["precision"], "processes": record["processes"]}
+    listed = {**config["options"], **used, "precision": record["precision"], "processes": record["processes"]}
     steps = "a fit, no steps"
     if record["steps"]:
         steps = f"{counted(record['steps'], 'step')} of {counted(settings['batch_size'], 'text')}"
         if kept := record.get("kept"):
             steps += f", of which that of step {kept['step']:,} was kept: the best score along the way"
-    base = asked["base"].rsplit("/", 2)[-1] if asked["base"].startswith("/") else asked["base"]
+    base = config["base"].rsplit("/", 2)[-1] if config["base"].startswith("/") else config["base"]
     tables = [scores_table(each) for each in (search, scores) if each]
     return render(
         "card.md",
         **_KINDS[joins],
         joins=joins,
         alone=alone,
-        method=asked["method"],
+        method=config["method"],
         dimension=dimension,
         version=record["versions"]["selfsent"],
         base=_plain(base),
         licence=licence,
-        sentences=counted(asked["corpus"]["sentences"], "text"),
-        source=_plain(asked["corpus"]["source"]),
+        sentences=counted(config["corpus"]["sentences"], "text"),
+        source=_plain(config["corpus"]["source"]),
         corpus=_plain(corpus),
-        pooling=asked["pooling"],
+        pooling=config["pooling"],
         steps=steps,
-        whitened=whitened(asked.get("whiten", 0)),
+        whitened=whitened(config.get("whiten", 0)),
         settings=[(name, value) for name, value in listed.items() if value is not None],
         scores=[(table.title, markdown(table)) for table in tables],
         seed=settings["seed"],
-        fingerprint=asked["corpus"]["fingerprint"],
+        fingerprint=config["corpus"]["fingerprint"],
         versions=", ".join(f"{name} {version}" for name, version in record["versions"].items()),
     )
 

@@ -1,4 +1,4 @@
-"""Results of an evaluation as tables, JSON, Markdown and CSV: one model, several side by side, the papers' rows."""
+"""Results of an evaluation as tables, JSON, Markdown and CSV, for one or several models, with the papers' rows."""
 
 from __future__ import annotations
 

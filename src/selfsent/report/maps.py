@@ -1,4 +1,4 @@
-"""A map of a corpus: its sentences as dots on a plane, near each other where their vectors are."""
+"""A map of a corpus: its sentences as dots on a plane, laid out by their vectors."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def map_of(
     return {
         "names": list(layouts),
         "colours": list(colours),
-        "told": f"{len(texts):,}{drawn} {what}" + (", drawn at random" if drawn else ""),
+        "caption": f"{len(texts):,}{drawn} {what}" + (", drawn at random" if drawn else ""),
         "data": {
             "texts": [text if len(text) <= LONGEST else text[: LONGEST - 1] + "…" for text in texts],
             "places": [_on_plane(layout) for layout in layouts.values()],

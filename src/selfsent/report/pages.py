@@ -83,5 +83,5 @@ def curves(logs: Mapping[str, Curve], width: int = 230, height: int = 90) -> lis
         )
         caption = f"{losses[0]:.3g} to {losses[-1]:.3g} in {steps[-1]:,} steps"
         shape = {"width": width, "height": height, "colour": BEST}
-        found.append({"name": name, "points": points, "told": caption, **shape})
+        found.append({"name": name, "points": points, "caption": caption, **shape})
     return found

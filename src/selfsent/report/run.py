@@ -1,4 +1,4 @@
-"""A finished run, as it is read from its directory and shown."""
+"""A finished run, read from its directory, and its display."""
 
 from __future__ import annotations
 

@@ -39,10 +39,10 @@ def run_page(
         corpus_map: from `map_of`.
         search: before and after, at search, or None.
     """
-    asked = record.get("asked", {})
-    corpus, settings = asked.get("corpus", {}), asked.get("settings", {})
+    config = record.get("asked", {})
+    corpus, settings = config.get("corpus", {}), config.get("settings", {})
     about = {
-        **{name: asked.get(name) for name in ("method", "base", "pooling")},
+        **{name: config.get(name) for name in ("method", "base", "pooling")},
         "corpus": corpus.get("source"),
         "sentences": f"{corpus.get('sentences', 0):,}",
         "steps": record.get("steps"),
@@ -55,7 +55,7 @@ def run_page(
     logs = {title: [(one["step"], one[key]) for one in metrics if key in one] for key, title in _CURVES.items()}
     return render(
         "run_body.html" if fragment else "run.html",
-        method=asked.get("method", "run"),
+        method=config.get("method", "run"),
         headline=_headline(search or scores),
         scores=[(cells_of(scores_table(each)), _drawing(each)) for each in (search, scores) if each],
         map=corpus_map,

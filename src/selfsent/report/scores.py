@@ -1,4 +1,4 @@
-"""The scores of a run and their paired differences, as every report shows them, and as tables for the terminal."""
+"""The scores of a run and their paired differences, in words and as tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same training with several seeds: every run is kept, and their figures are summarised."""
+"""The same training with several seeds, and a summary of the scores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writing an index, and adding to one: whole or not at all, in memory that holds the vectors in 16 bits once."""
+"""Atomic writing and extension of an index; memory holds the vectors once, in 16 bits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The most similar pairs of sentences: by all cosines, or by those of likely neighbours; then with a lexical score."""
+"""The most similar pairs of sentences, by exact or approximate search, reranked with a lexical score."""
 
 from __future__ import annotations
 

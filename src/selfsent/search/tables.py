@@ -1,4 +1,4 @@
-"""Results as tables: hits, pairs and clusters with the texts and columns of their rows, and files of these."""
+"""Hits, pairs and clusters as tables with texts and carried columns, and files of these."""
 
 from __future__ import annotations
 

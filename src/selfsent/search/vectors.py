@@ -1,4 +1,4 @@
-"""Vectors of a corpus: computed, read from a file, or written to one that lines up with the rows of the input."""
+"""Vectors of a corpus: computed, read from a file, or written to a file aligned with the input rows."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ class TimeBudget:
         return time.perf_counter() - self._since if self.split else None
 
     def start(self, split: Split, spent: float) -> None:
-        """Watch the clock from here on, with so many seconds spent."""
+        """Start the clock, with `spent` seconds of the budget used."""
         self.split, self._since = split, time.perf_counter() - spent
         self._step_seconds.extend([split.step] * KNOWN)
 
@@ -157,7 +157,7 @@ class TimeBudget:
         self.wanted = self._end(self.split, step) if self.split and rank() == 0 else 0
 
     def _end(self, split: Split, step: int) -> int:
-        """The step after which the run must end now; 0 where it goes on as laid out."""
+        """The new last step of the run; 0 for no change."""
         schedule, budget, spent = self.schedule, split.budget, cast(float, self.spent)
         before, self._looked = self._looked, self._looked or (step, spent, self._paused)
         if before is None or step == before[0] or spent - before[1] < BETWEEN_LOOKS * budget:

@@ -65,7 +65,7 @@ def save_checkpoint(
 
 
 def is_whole(directory: Path) -> bool:
-    """Whether every file of a checkpoint is there and as it was written."""
+    """Whether every file of a checkpoint is there and undamaged."""
     digests = read_json(directory / _MANIFEST)
     try:
         return bool(digests) and all(_digest(directory / name) == digest for name, digest in digests.items())
@@ -155,7 +155,7 @@ class BestCheckpoint:
         """Give the learner the weights of the best score, if saved; returns `step` and `score`, or nothing.
 
         Raises:
-            TrainingError: they are damaged.
+            TrainingError: the saved weights are damaged.
         """
         wait()
         weights, about = by_first(self._read)  # other machines may not have it
@@ -175,7 +175,7 @@ class BestCheckpoint:
         return load_file(str(self.directory / _LEARNER)), {name: about[name] for name in ("step", "score")}
 
     def forget(self) -> None:
-        """Delete what was saved."""
+        """Delete the saved learner."""
         wait()
         if rank() == 0:
             shutil.rmtree(self.directory, ignore_errors=True)

@@ -50,7 +50,7 @@ def labels_of(wanted: Labels, method: str, corpus: Corpus, rows: np.ndarray) -> 
         rows: (sentences,) rows to train on; their labels must differ.
 
     Raises:
-        SettingsError: there are none, or not of the kind, or beyond the scale, or all the same.
+        SettingsError: labels are missing, of another kind, out of range, or all the same.
     """
     found = _classes(wanted, method, corpus) if wanted.kind == "class" else (_scaled(wanted, method, corpus), ())
     values, names = found
@@ -58,7 +58,7 @@ def labels_of(wanted: Labels, method: str, corpus: Corpus, rows: np.ndarray) -> 
     if (chosen == chosen[0]).all():
         same = names[int(chosen[0])] if names else f"{chosen[0]:g}"
         raise SettingsError(
-            f"all {len(rows):,} rows have the same {wanted.kind}, {same}: {method} has nothing to tell apart"
+            f"all {len(rows):,} rows have the same {wanted.kind}, {same}: {method} has nothing to learn from them"
         )
     return found
 
@@ -141,7 +141,7 @@ def reject_wordless(tokenizer: Any, noise: Noise, texts: Sequence[str]) -> None:
     """Reject noise on words where most sentences are a single word, so that it could change none of them.
 
     Raises:
-        SettingsError: it is so, as in scripts without spaces and with tokenizers that do not divide them.
+        SettingsError: most sentences are, as in scripts without spaces.
     """
     if isinstance(noise, MaskTokens) and not noise.whole_words:
         return
@@ -155,7 +155,7 @@ def reject_wordless(tokenizer: Any, noise: Noise, texts: Sequence[str]) -> None:
 
 
 def reject_alike(batches: Batches) -> None:
-    """Reject a corpus whose first batch holds one text only, once cut and damaged: there is nothing to tell apart.
+    """Reject a corpus with only one text in its first batch, once truncated and damaged: nothing could be learned.
 
     Raises:
         SettingsError: it does, such as where the tokenizer knows none of the words.
@@ -164,6 +164,6 @@ def reject_alike(batches: Batches) -> None:
     views = [view for view in batches.views_of(rows, 0) if view.given_targets is None]
     if len(rows) > 1 and views and all(bool((view.texts == view.texts[0]).all()) for view in views):
         raise SettingsError(
-            "all sentences of a batch are the same to this base once cut and damaged, so that there is nothing to tell"
-            " apart: raise max_length, weaken the noise, or take a base that knows the language"
+            "all sentences of a batch are the same to this base once cut and damaged, so that nothing can be"
+            " learned: raise max_length, weaken the noise, or take a base that knows the language"
         )

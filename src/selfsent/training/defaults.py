@@ -28,7 +28,7 @@ _ENOUGH = 0.5
 FOR_SINGLE: tuple[str, Mapping[str, Any]] = ("simcse", {"pooling": "mean", "mlp": False, "crop_words": 0.5})
 """Method and settings for sentences without documents: docs/log. Mean pooling where the base has none of its own."""
 FOR_SINGLE_FROM_ENCODER: tuple[str, Mapping[str, Any]] = ("bootstrap", {"pick_words": 16})
-"""The same from a transformer that was trained to make sentence vectors."""
+"""Method and settings for them from a transformer that is a sentence encoder."""
 LARGE = 15_000_000
 """Parameters from which an encoder counts as large: its default learning rate is the smaller one."""
 
@@ -72,9 +72,9 @@ def default_settings(method: Method, base: str | Path) -> Settings:
     """
     directory = resolve(base)
     if not is_static(directory):
-        # Without labels, what is a sentence encoder already has something to lose at the larger rates (docs/log).
+        # Without labels, large rates damage a base that is a sentence encoder already (docs/log).
         knows = not method.supervised and is_sentence_encoder(directory)
-        # Large networks want small rates where they were pretrained, which recurrent ones never are.
+        # Large pretrained networks need small rates; recurrent ones are never pretrained.
         small = is_recurrent(directory) or (_parameters(directory) <= LARGE and not knows)
         return method.defaults if small else method.defaults.but(learning_rate=method.large_learning_rate)
     if method.static is None:

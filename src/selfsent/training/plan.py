@@ -40,9 +40,9 @@ class Plan:
     Args:
         method: the learning method.
         options: the method's own options.
-        settings: how long and how fast.
+        settings: of the training.
         base: name of the base encoder.
-        pooling: how token states become a vector; None to leave it as the base has it, or to a CNN.
+        pooling: name of the pooling; None for that of the base, or of a CNN.
         dropout: dropout rate of the encoder; None for that of its configuration.
         whiten: strength of the whitening of the trained encoder at the end; 0 for none.
         ignored: settings the user gave that mean nothing to this method.
@@ -142,7 +142,7 @@ class Plan:
         """The labels of the corpus, if the method needs them.
 
         Raises:
-            SettingsError: they are not what it needs.
+            SettingsError: they do not suit the method.
         """
         wanted = self.options.labels()
         return None if wanted is None else labels_of(wanted, self.method.name, corpus, rows)
@@ -327,7 +327,7 @@ def _head(method: Method, head: str | None, pooling: Pooling | None, changes: di
     """The options of a head, taken out of the changes.
 
     Raises:
-        SettingsError: there is no such head, or it does not go with the method or the pooling.
+        SettingsError: there is no such head, or it conflicts with the method or the pooling.
     """
     if head is None:
         return None
@@ -336,7 +336,7 @@ def _head(method: Method, head: str | None, pooling: Pooling | None, changes: di
     if method.head:
         raise SettingsError(f"{method.name} has a head of its own, {method.head}: leave out `head`")
     if method.name == "cross-encoder":
-        raise SettingsError("cross-encoder puts a dense layer of its own behind the pooling: leave out `head`")
+        raise SettingsError("cross-encoder puts a dense layer of its own after the pooling: leave out `head`")
     if head == CNN_POOL and pooling:
         raise SettingsError(f"{CNN_POOL} is a pooling itself: leave out `pooling`")
     names = changes.keys() & {item.name for item in dataclasses.fields(HEADS[head])}

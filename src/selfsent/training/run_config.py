@@ -20,14 +20,12 @@ def strength(text: str) -> float:
     """The strength of a whitening, from the command line.
 
     Raises:
-        SettingsError: it is no number.
+        SettingsError: the text is no number.
     """
     try:
         return float(text)
     except ValueError:
-        raise SettingsError(
-            f"{text!r} is no number; give the corpus before --whiten, or a strength behind it"
-        ) from None
+        raise SettingsError(f"{text!r} is no number; give the corpus before --whiten, or a strength after it") from None
 
 
 @dataclass(frozen=True)

@@ -360,7 +360,7 @@ def check_agreement(config: dict[str, Any]) -> None:
 
 
 def first_difference(old: Any, new: Any, exclude: Collection[str] = ()) -> str | None:
-    """In words, the first difference of two JSON values outside the names in `exclude`; None without one."""
+    """Text on the first difference of two JSON values outside the names in `exclude`; None without one."""
     found = _first_difference(old, new, exclude)
     return None if found is None else f"{found[0]} was {found[1]}, now {found[2]}"
 

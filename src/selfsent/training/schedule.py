@@ -42,7 +42,7 @@ class Schedule:
         return self.turns[-1][1] if self.turns else self.laid_out
 
     def turned(self, step: int, steps: int) -> Schedule:
-        """The same up to a step, and from there so that it ends after `steps`."""
+        """The schedule with its rest after a step stretched to end after `steps`."""
         return replace(self, turns=(*self.turns, (step, steps)))
 
     def position(self, step: int) -> float:

@@ -20,7 +20,7 @@ from selfsent.settings import Precision
 
 _FORMAT = 3
 _CHUNK = {"cpu": 1 << 10, "cuda": 1 << 14}
-"""Sentences encoded and written together, by kind of device: what an interruption may lose."""
+"""Sentences encoded and written together, by kind of device; an interruption loses at most as many."""
 
 
 def cached_vectors(
@@ -46,7 +46,7 @@ def cached_vectors(
         encoder: the teacher. It is changed, and can no longer be trained.
         name: the base that it was loaded from.
         max_length: tokens read of a sentence, special tokens included.
-        precision: what it computes in, `bfloat16` or `float32`.
+        precision: `bfloat16` or `float32`.
         device: for the computation; the teacher ends on the CPU.
         advance: called with the number of rows done since the last call; first with those of earlier runs.
 

@@ -45,7 +45,7 @@ READ = {
 
 
 @pytest.mark.parametrize("name", READ)
-def test_what_stands_in_a_file_is_read(name, read, write):
+def test_the_texts_of_a_file_are_read(name, read, write):
     content, texts = READ[name]
     assert read(write(name, content)).texts() == texts
 

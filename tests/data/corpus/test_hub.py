@@ -17,11 +17,11 @@ def mirror(write, tmp_path, monkeypatch):
 
 @pytest.fixture
 def hub(monkeypatch):
-    """A stand-in for `datasets` that serves one data set and remembers how it was asked."""
-    asked = []
+    """A stand-in for `datasets` that serves one data set and records its requests."""
+    requests = []
 
     def load_dataset(name, config=None, split=None, streaming=False):
-        asked.append((name, config, split, streaming))
+        requests.append((name, config, split, streaming))
         if name != "org/remote":
             raise ConnectionError("Couldn't reach the hub\nwith a long story")
         batches = [{"text": ["one", "two"], "n": [1, 2]}, {"text": ["three"], "n": [3]}]
@@ -30,7 +30,7 @@ def hub(monkeypatch):
     monkeypatch.delenv("SELFSENT_DATA", raising=False)
     monkeypatch.setattr("selfsent.data.corpus.hub.require_hub", lambda name: None)
     monkeypatch.setitem(sys.modules, "datasets", types.SimpleNamespace(load_dataset=load_dataset))
-    return asked
+    return requests
 
 
 def test_names():

@@ -118,7 +118,10 @@ def test_each_choice_of_columns_has_a_table_of_its_own(inputs):
     assert len({corpus.fingerprint for corpus in found}) == len({corpus.directory for corpus in found}) == 5
     assert len({tuple(corpus.texts()) for corpus in found}) == 1
     plain = found[0]
-    assert {file.name for file in plain.directory.iterdir()} == {"table.arrow", "corpus.json"}  # free if not asked for
+    assert {file.name for file in plain.directory.iterdir()} == {
+        "table.arrow",
+        "corpus.json",
+    }  # nothing is recorded without `carry` for
     assert plain.input_rows.corpus_rows.tolist() == plain.input_rows.first.tolist() == [0, 1]
     inputs([{**row, "id": row["id"] + 1} for row in ROWS], carry=("id",))
     assert inputs.corpus.fingerprint != found[2].fingerprint
@@ -129,15 +132,15 @@ def test_what_cannot_be_carried(inputs, read):
         inputs(carry=("nr",))
     with pytest.raises(SettingsError, match="cannot be counted"):
         inputs(carry=(), where={"team": "a"})
-    with pytest.raises(CorpusError, match="no columns beside the text"):
+    with pytest.raises(CorpusError, match="no columns but the text"):
         read("python:stdlib", carry=("nr",))
 
 
 def test_progress_is_counted_in_rows_of_the_input(read):
     inputs = read(["one", "", "one", "two", "two", "three", ""], carry=()).input_rows
-    told = []
-    forward = inputs.progress_callback(told.append)
+    reported = []
+    forward = inputs.progress_callback(reported.append)
     for count in (1, 2):
         forward(count)
-    assert told == [3, 4]
+    assert reported == [3, 4]
     assert [inputs.done(rows) for rows in range(4)] == [0, 3, 5, 7]

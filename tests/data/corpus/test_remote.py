@@ -67,10 +67,10 @@ def test_folders_of_a_partitioned_table_are_columns(read, put, write):
         put(f"/table.parquet/{folder}/part-0.parquet", parquet_bytes(text=texts, y=[5] * len(texts)))
     put("/table.parquet/_SUCCESS", "")
     corpus = read("memory://table.parquet", carry=["lang", "y"])
-    told = corpus.input_rows.describe(np.arange(4))
+    described = corpus.input_rows.describe(np.arange(4))
     assert corpus.texts() == ["zwei", "eins", "one", "two"]
-    assert told["lang"] == ["d e", "d e", "en", "en"]
-    assert told["y"] == [5, 5, 5, 5]  # the file's own, where it has one
+    assert described["lang"] == ["d e", "d e", "en", "en"]
+    assert described["y"] == [5, 5, 5, 5]  # the file's own, where it has one
     path = write("here/lang=__HIVE_DEFAULT_PARTITION__/x.parquet", parquet_bytes(text=["a", "b"]))
     assert read(path, carry=["lang"]).input_rows.describe(np.arange(2))["lang"] == [None, None]
     assert "no column 'town'; it has 'text', 'y', 'lang'" in refused(read, "memory://table.parquet", carry=["town"])
@@ -184,14 +184,14 @@ def test_what_drivers_raise():
 
     denied = [NoCredentialsError("Unable to locate"), PermissionError("x"), wrapped(OSError(), NoCredentialsError())]
     away = [ConnectionRefusedError(), TimeoutError(), wrapped(FileNotFoundError(), TimeoutError("t"))]
-    told = {
+    failures = {
         "access denied": denied,
         "not found": [FileNotFoundError("x"), wrapped(OSError("odd"), ClientError())],
         "cannot be reached": away,
         "the connection was cut": [ConnectionResetError()],
         "cannot be read: two": [RuntimeError("two\nlines")],
     }
-    for said, errors in told.items():
+    for said, errors in failures.items():
         for error in errors:
             assert remote.why(error, "s3").startswith(said), error
     assert "AWS_PROFILE" in remote.why(PermissionError(), "s3")

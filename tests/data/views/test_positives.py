@@ -74,7 +74,7 @@ def test_spans_are_the_ones_that_may_be_and_all_of_them_occur(documents, within,
 
 
 @pytest.mark.parametrize("within", [1, 3])
-def test_surroundings_are_what_stands_around_a_sentence_and_now_and_then_itself(documents, within):
+def test_surroundings_are_the_sentences_around_one_and_now_and_then_itself(documents, within):
     stayed = Counter()
     for key in range(300):
         for number, place, around in read(documents, Surroundings(within, kept=0.25), key):
@@ -94,7 +94,7 @@ def test_what_is_read_depends_on_key_and_row_alone(documents, passage):
 
 
 @pytest.mark.parametrize("away", [1, -1, 2])
-def test_what_is_beside_a_sentence_is_that_or_itself_at_the_ends(documents, away):
+def test_a_neighbour_is_the_next_sentence_or_itself_at_the_ends(documents, away):
     for number, place, found in read(documents, Neighbour(away)):
         assert found == [place + away if 0 <= place + away < SIZES[number] else place]
 

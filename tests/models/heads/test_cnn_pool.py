@@ -78,7 +78,7 @@ def test_older_models_name_what_is_gone():
         CnnPool(8, masked=False, length=40)
 
 
-def test_nothing_that_stands_in_padding_is_read():
+def test_padding_is_not_read():
     torch.manual_seed(0)
     pool, mask = CnnPool(3), torch.tensor([[1, 1, 1, 1, 1], [1, 1, 0, 0, 0]])
     states = torch.randn(2, 5, 3).masked_fill(mask[..., None] == 0, math.nan).requires_grad_()
@@ -90,7 +90,7 @@ def test_nothing_that_stands_in_padding_is_read():
     assert states.grad[mask.bool()].abs().sum() > 0
 
 
-def test_it_goes_behind_an_ngram_cnn_and_is_kept_when_asked_for_again(encoder_of):
+def test_it_goes_behind_an_ngram_cnn_and_is_kept_when_given_again(encoder_of):
     encoder = with_cnn(encoder_of("bert"))
     pool = encoder.pooling_module
     put_head(encoder, CnnPoolOptions())

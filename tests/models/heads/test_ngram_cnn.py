@@ -83,7 +83,7 @@ def test_a_dense_layer_behind_the_pooling_must_fit(encoder_of):
 
     encoder = encoder_of("bert")
     encoder.sentence_transformer.append(Dense(tiny.SIZE, 4))
-    with pytest.raises(BaseEncoderError, match="dense layer behind its pooling"):
+    with pytest.raises(BaseEncoderError, match="dense layer after its pooling"):
         with_cnn(encoder)
 
 

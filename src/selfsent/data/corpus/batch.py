@@ -22,7 +22,7 @@ _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 
 @dataclass(frozen=True)
 class Columns:
-    """Which columns of a source to read."""
+    """Columns of a source to read."""
 
     texts: tuple[str, ...] = ("text",)
     document: str | None = None
@@ -200,7 +200,7 @@ def check_header(header: list[str], name: str, columns: Columns, kind: str = "co
     """Reject a table that lacks a wanted column (or field), or has it twice.
 
     Raises:
-        CorpusError: it does.
+        CorpusError: a column is missing or repeated.
     """
     for wanted in columns.wanted:
         if header.count(wanted) > 1:

@@ -106,7 +106,7 @@ class _Builder:
             self._inputs.append(wanted, numbers, first, count["rows_read"] + origin)
             if self._columns.carried:
                 if batch.carried is None and len(batch):
-                    fail(self._columns.carried[0], "what is read has no columns beside the text: leave the option out")
+                    fail(self._columns.carried[0], "the source has no columns but the text: leave the option out")
                 self._inputs.carry(batch.carried or [[]])
         count["duplicates"] += int((~first).sum())
         texts, rows = _filtered(texts, first), rows[first]
@@ -217,13 +217,13 @@ class _Documents:
         self._known, self._last = KeySet(numbered=True), -1
 
     def look_up(self, values: list[str]) -> None:
-        """Append rows (n,) whose documents are named by values, which may recur anywhere."""
+        """Append rows (n,) by the names of their documents, which may recur anywhere."""
         self.looked_up = True
         self.file.append(self._known.number(hash_keys(values, len(values)))[0])
         self.count = len(self._known)
 
     def follow(self, keys: Integers) -> None:
-        """Append rows (n,) whose keys never decrease: a new document begins where the key changes."""
+        """Append rows (n,) by keys in rising order: a new document begins where the key changes."""
         changed = np.diff(keys, prepend=self._last) != 0
         self._last = int(keys[-1])
         self.file.append(self.count - 1 + np.cumsum(changed))

@@ -57,7 +57,7 @@ def without_mail(text: str, quote: Callable[..., list[tuple[bool, str]]]) -> str
             at += 1
         elif not ruled and (end := _end_of_signature(lines, at, quote)):
             at = end
-        elif begin := _behind_introduction(lines, at, quote):
+        elif begin := _after_introduction(lines, at, quote):
             # Answers are between and below quoted lines; quoted mail without marks goes on to the end.
             if written and not _quoted(lines, _next_filled(lines, begin)):
                 break
@@ -82,18 +82,18 @@ def _quoted(lines: Sequence[str], at: int) -> bool:
 
 
 def _end_of_signature(lines: Sequence[str], at: int, quote: Callable[..., Any]) -> int | None:
-    """The line behind a signature that begins at a line; None if none does."""
+    """The line after a signature that begins at a line; None if none does."""
     if not _SIGNATURE.match(lines[at]):
         return None
     end = at + 1
-    while end < len(lines) and not _quoted(lines, end) and not _behind_introduction(lines, end, quote):
+    while end < len(lines) and not _quoted(lines, end) and not _after_introduction(lines, end, quote):
         if end - at == _LONGEST_SIGNATURE or _RULE.match(lines[end]):
             return None
         end += 1
     return end
 
 
-def _behind_introduction(lines: Sequence[str], at: int, quote: Callable[..., Any]) -> int | None:
+def _after_introduction(lines: Sequence[str], at: int, quote: Callable[..., Any]) -> int | None:
     """The line after the introduction of a quoted mail, headers included; None if no introduction begins here."""
 
     def introduces(part: Sequence[str]) -> bool:
@@ -104,13 +104,13 @@ def _behind_introduction(lines: Sequence[str], at: int, quote: Callable[..., Any
 
     for end in (at + 1, at + 2):
         if introduces(lines[at:end]) and not (end > at + 1 and introduces(lines[at + 1 : end])):
-            return _behind_headers(lines, end)
+            return _after_headers(lines, end)
     if _HEADERS.match(lines[at]) and sum(map(bool, map(_HEADER.match, lines[at : at + 4]))) > 1:
-        return _behind_headers(lines, at)
+        return _after_headers(lines, at)
     return None
 
 
-def _behind_headers(lines: Sequence[str], at: int) -> int:
+def _after_headers(lines: Sequence[str], at: int) -> int:
     """The line after the headers of a mail; the line itself if none begin here or after blank lines."""
     begin = end = _next_filled(lines, at)
     while end < len(lines) and (_HEADER.match(lines[end]) or (end > begin and lines[end][:1] in (" ", "\t"))):
@@ -149,9 +149,9 @@ _VERSION = 1
 """Version of the cleaners; raise it when the output of one changes."""
 
 SIGNS: Mapping[str, re.Pattern[str]] = {"html": _HTML, "mail": MAIL, "urls": _URLS, "separators": _SEPARATORS}
-"""Pattern of what the cleaner of this name removes; the cleaners work in this order."""
+"""Patterns of the cleaners' matches, by name; the cleaners work in this order."""
 HELD = {"html": "HTML", "mail": "quoted mail or signatures", "urls": "URLs", "separators": "separator lines"}
-"""Name of what a cleaner removes."""
+"""Description of the matches of a cleaner."""
 _NOTABLE = {"html": 0.05, "mail": 0.05, "urls": 0.2, "separators": 0.05}
 """Share of the texts from which on a cleaner is recommended."""
 
@@ -163,7 +163,7 @@ class Cleaners:
         names: some of html, mail, urls and separators, in any order, as a list or between commas.
 
     Raises:
-        SettingsError: there is no such cleaner, or what it needs is not installed.
+        SettingsError: there is no such cleaner, or its package is not installed.
 
     Example:
         >>> Cleaners("urls")(["see https://example.org/a for more"])
@@ -251,7 +251,7 @@ def advice(shares: Mapping[str, float], flag: str) -> str | None:
 
     Args:
         shares: cleaner -> share of the texts, 0 to 1, that it would change.
-        flag: how users name cleaners, such as `clean=`.
+        flag: prefix of the names of cleaners, such as `clean=`.
     """
     found = [name for name in SIGNS if shares.get(name, 0) >= _NOTABLE[name]]
     parts = [f"{shares[name]:.0%} hold {HELD[name]}" for name in found[:1]]

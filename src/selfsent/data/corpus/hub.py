@@ -76,4 +76,4 @@ class HubDataset(NamedTuple):
                 yield make_batch(values, self.name, columns, numbers)
                 start = numbers.stop
         except (OSError, ValueError, KeyError, RuntimeError) as error:
-            fail(self.name, f"no such file, and not to be had as a hub data set: {first_line(error)}")
+            fail(self.name, f"no such file, and not available as a hub data set: {first_line(error)}")

@@ -51,7 +51,7 @@ def read_parquet(file: IO[bytes], name: str, columns: Columns, part: range | Non
 
 
 def look_at_parquet(path: Path | RemoteFile, columns: Columns) -> tuple[int, dict[str, str]]:
-    """How many rows a parquet file has, and the kind of each wanted column: bool, int, float or str.
+    """Number of rows of a parquet file, and the kind of each wanted column: bool, int, float or str.
 
     Raises:
         CorpusError: it is no complete parquet file, or has no such column.
@@ -66,11 +66,11 @@ def look_at_parquet(path: Path | RemoteFile, columns: Columns) -> tuple[int, dic
 
 
 def kind_of(type_: Any) -> type | None:
-    """The kind of column for a type of Arrow: bool, int, float or str; None for what is nested, and for dates."""
+    """The kind of column for a type of Arrow: bool, int, float or str; None for nested types and dates."""
     import pyarrow as pa
 
     is_text = pa.types.is_string(type_) or pa.types.is_large_string(type_)
-    if is_text or type_ == pa.uint64():  # whose numbers do not all fit into an int of 64 bits
+    if is_text or type_ == pa.uint64():  # may exceed an int of 64 bits
         return str
     tests = {bool: pa.types.is_boolean, int: pa.types.is_integer, float: pa.types.is_floating}
     return next((kind for kind, fits in tests.items() if fits(type_)), None)

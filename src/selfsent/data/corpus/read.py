@@ -63,9 +63,9 @@ def read_corpus(
             and NaN are empty. Or a table in memory, with columns as a file has them: a DataFrame, a pyarrow table, a
             `datasets.Dataset`, a dictionary of columns, a list of rows. Or a list of mappings,
             `{"source": ..., "text_columns": ...}`, each a source with columns of its own.
-        text_column: the column that holds the text, or several whose texts are joined, such as subject and body.
+        text_column: the column with the text, or several to join, such as subject and body.
         text_columns: one to three columns, in place of `text_column`, for pairs and triples.
-        document_column: the column that tells which rows belong together; not needed in plain text.
+        document_column: the column with the document of each row; not needed in plain text.
         label_column: whole numbers or names (to `labels`), or other numbers (to `scores`).
         score_column: numbers (to `scores`).
         split_sentences: split each text into sentences; a row is then a document if nothing else says what is. None
@@ -73,12 +73,12 @@ def read_corpus(
         clean: cleaners applied before splitting: some of `html`, `mail`, `urls` and `separators`, as a
             list or between commas.
         where: column -> the value, or values, that a row must have there to be read.
-        stack: make the texts of several columns rows of their own, one behind the other: the sentences of pairs.
+        stack: make the texts of several columns rows of their own, one after the other: the sentences of pairs.
         exclude: texts to leave out, such as test sets, given as `source` is; a row with one of them in any column is
             dropped and counted. Only letters and digits are compared, upper and lower case alike.
-        carry: columns whose values go with each row of the input, such as ids. With any, or none (`()`), the corpus
-            knows the rows of the input, also the empty and the repeated ones: `Corpus.input_rows`. It takes 12 bytes a
-            sentence more in memory then, and 16 on disk.
+        carry: columns to keep for each row of the input, such as ids. With any, or none (`()`), the corpus also maps
+            the rows of the input, empty and repeated ones included: `Corpus.input_rows`. That takes 12 more bytes a
+            sentence in memory, and 16 on disk.
         cache: folder for tables; by default `$SELFSENT_CACHE`, else `~/.cache/selfsent`.
         min_rows: fewest distinct sentences allowed. Training needs two, encoding one.
 
@@ -125,7 +125,7 @@ def check_corpus(source: SourceName | Sources, **options: Any) -> None:
         next(iter(read.batches()), None)
     elif not undecided or not _decide_split(read, cache_folder(options.get("cache")) / "corpora", cleaners)[1]:
         read_corpus(source, **options)
-    else:  # A method that reads single texts will have them whole: a table of sentences might be made in vain.
+    else:  # Methods for single texts read them whole, so a table of sentences might not be needed.
         if options.get("exclude") is not None:
             _excluded(options["exclude"], read.columns, options.get("clean"), options.get("cache"))
         for _ in read.batches():

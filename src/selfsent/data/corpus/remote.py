@@ -49,7 +49,7 @@ _REASONS = (
     ("NotFound|NoSuch", "not found"),
     ("", "cannot be read: {first}"),
 )
-"""Patterns of the names of exceptions, and of their status codes, and what they mean; the first match counts."""
+"""Messages by pattern of the names of exceptions and their status codes; the first match counts."""
 
 
 def is_address(name: str) -> bool:
@@ -251,7 +251,7 @@ def find_remote(address: str, is_known: Callable[[RemoteFile], bool]) -> list[Re
     web = protocol_of(address) in _WEB
     pattern = any(sign in path for sign in ("*[" if web else "*?["))
     with driver_errors(address):
-        # Folders of the web are pages of links, whose addresses end in a slash.
+        # Folders of the web are pages of links, with a slash at the end of their address.
         info = {"type": "directory"} if pattern or (web and path.endswith("/")) else filesystem.info(path)
         if info["type"] != "directory":
             return [RemoteFile(filesystem, path, info)]

@@ -1,4 +1,4 @@
-"""What a user may name as a corpus: files, folders, patterns, standard input, strings, the hub, or several of these."""
+"""Sources of a corpus: files, folders, patterns, standard input, strings, the hub, or several of these."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Source:
 
 
 def find_sources(source: SourceName | Sources, common: Mapping[str, Any]) -> list[Source]:
-    """Resolve what a user named, without reading it.
+    """Resolve the sources of a corpus, without reading them.
 
     Args:
         source: as for `read_corpus`.

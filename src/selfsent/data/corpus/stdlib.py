@@ -32,7 +32,7 @@ def stdlib_identity() -> list[str]:
 
 
 def stdlib_files() -> list[Path]:
-    """The Python files of the standard library, sorted; tests and what others installed are left out.
+    """The Python files of the standard library, sorted, without tests and installed packages.
 
     Raises:
         CorpusError: the library is not there as Python files.

@@ -150,7 +150,7 @@ def write_labels(directory: Path, position: int, name: str) -> tuple[str, ...] |
         name: of the column, for errors.
 
     Returns:
-        The names behind the codes, sorted; None if labels are numbers.
+        The names of the codes, sorted; None if labels are numbers.
 
     Raises:
         CorpusError: more names than any labelling has.

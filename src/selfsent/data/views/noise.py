@@ -59,7 +59,7 @@ class _Words:
         return np.asarray(ordinary[(self.uniform(draw=1) * len(ordinary)).astype(int)])
 
     def exchanged(self, ratio: float, ids: np.ndarray) -> Tokens:
-        """Of the words drawn, the first token becomes the word's id of `ids`, (words,), and the others go."""
+        """Replace each drawn word by its id in `ids`, (words,)."""
         drawn, begins = (self.uniform() < ratio)[self.word], self.begins()
         changed = replace(self.tokens, ids=np.where(drawn & begins, ids[self.word], self.tokens.ids))
         return changed.take(np.flatnonzero(begins | ~drawn))
@@ -240,7 +240,7 @@ class MaskTokens:
 
 @dataclass(frozen=True)
 class Chain:
-    """One noise after the other: of noises that draw numbers of their own, such as `DeleteWords` and `SwapPairs`."""
+    """One noise after the other; they must use different draws, such as `DeleteWords` and `SwapPairs`."""
 
     noises: tuple[Noise, ...]
 

@@ -48,7 +48,7 @@ class Documents:
         return np.asarray(last - first)
 
     def around(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Of `rows`, (n,): first position of each one's document, the row's own position, and the document's end."""
+        """First position of the document, position and end of the document for each of `rows`, (n,)."""
         numbers = self.numbers[rows]
         position = rows if self._order is None else self._position[rows].astype(np.int64)
         return self._begins[numbers], position, self._begins[numbers + 1]
@@ -110,7 +110,7 @@ class Span:
                 begin = _between(earliest, np.minimum(last - length, end + self.within - 1), share)
                 end = begin + length
             else:
-                # A sentence at most `within` away, and those behind it, away from the anchor, as far as the document
+                # A sentence at most `within` away, and those after it, away from the anchor, as far as the document
                 # goes; a row that is alone in its document gets itself.
                 left, right = np.minimum(self.within, begin - first), np.minimum(self.within, last - end)
                 drawn = (share * (left + right)).astype(np.int64)
@@ -127,7 +127,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """The sentences at most `within` before and behind a row, without the row itself: its cloze, inverted.
+    """The sentences at most `within` before and after a row, without the row itself: its cloze, inverted.
 
     Args:
         within: sentences on either side.

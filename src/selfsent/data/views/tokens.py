@@ -66,13 +66,13 @@ class Tokens:
         return self.take(ranges((np.cumsum(sizes) - sizes)[order], sizes[order]))
 
     def select(self, sentences: np.ndarray, longest: int | None = None) -> Tokens:
-        """These sentences, (chosen,) numbers in any order, repeated or not, cut to so many tokens; without targets."""
+        """The sentences of these numbers, (chosen,), repeated or not, cut to `longest` tokens; without targets."""
         lengths = self.lengths[sentences] if longest is None else np.minimum(self.lengths[sentences], longest)
         index = ranges(self.starts[sentences], lengths)
         return Tokens(self.ids[index], lengths, self.word_starts[index], self.rows[sentences])
 
     def joined(self, rows: np.ndarray, counts: np.ndarray) -> Tokens:
-        """The same tokens, with so many sentences, (rows,), as one each; `rows`, (rows,), is what noise depends on."""
+        """The same tokens with each `counts`, (rows,), sentences joined into one; noise depends on `rows`, (rows,)."""
         ends = np.concatenate(([0], np.cumsum(self.lengths)))[np.cumsum(counts)]
         return Tokens(self.ids, np.diff(ends, prepend=0), self.word_starts, rows, self.targets)
 
@@ -83,7 +83,7 @@ class Template:
 
     Args:
         prefix: ids in front of a sentence, such as [CLS].
-        suffix: ids behind it, such as [SEP].
+        suffix: ids after it, such as [SEP].
         mask: id of the mask token, or None.
         ordinary: (vocabulary,) whether an id is an ordinary token: noise draws random words from these.
         between: ids between two texts that are joined as one input.

@@ -13,7 +13,7 @@ from selfsent.data.views.positives import Passage
 
 @dataclass(frozen=True)
 class NegativeSampler:
-    """Of every group of sentences the first is its own partner; the others get random sentences of the corpus.
+    """Partners for groups of sentences: the first of a group gets itself, the others random sentences of the corpus.
 
     The sampler of contrastive tension (Carlsson et al. 2021, section 3): one pair of a sentence with itself,
     `negatives` pairs of two sentences drawn independently. Like noise, a pure function of key and row.
@@ -35,7 +35,7 @@ class NegativeSampler:
 
 @dataclass(frozen=True)
 class View:
-    """What a method reads: a text column of the corpus, and the noise put on it; None leaves it as it is.
+    """One input of a method: a text column of the corpus, and the noise on it, if any.
 
     With a `sampler` it reads other sentences of the corpus instead of those of the batch, and with a `passage` other
     sentences of the same document, joined as one. One that is `precomputed` brings the vectors of the learner's

@@ -1,1 +1,1 @@
-"""Data sets: their declarations, where they come from, and what was published of them."""
+"""Data sets: declarations, sources, and published properties."""

@@ -1,4 +1,4 @@
-"""Data sets of the hub, or of its cache."""
+"""Data sets from the hub or its cache."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scores that are no test: STS12 to STS16 for a model that was trained on STSb, which is made of pairs from them."""
+"""Contaminated scores: STS12 to STS16 for a model trained on STSb, which consists of pairs from them."""
 
 from __future__ import annotations
 

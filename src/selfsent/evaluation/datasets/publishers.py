@@ -1,4 +1,4 @@
-"""Readers of data sets as their publishers ship them, for sets that no parquet mirror and no hub holds.
+"""Readers of data sets in their publishers' formats, for sets absent from parquet mirrors and the hub.
 
 Each takes the paths of the files and returns columns by our names.
 """

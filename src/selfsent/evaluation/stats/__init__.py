@@ -1,1 +1,1 @@
-"""Metrics, intervals, paired tests and the classifier that protocols share; they know no data set."""
+"""Metrics, intervals, paired tests and the shared classifier, independent of data sets."""

@@ -1,6 +1,6 @@
 """Many logistic regressions on the same features at once: all folds and penalties of a cross-validation together.
 
-Fitting them one by one multiplies thin matrices hundreds of times; side by side they are two large products a step.
+Fitting them one by one multiplies thin matrices hundreds of times; jointly, each step is two large products.
 
 Each step divides the gradient by a fixed bound of the curvature (Böhning, 1992), the same for all of them, which makes
 every problem well conditioned; Nesterov's momentum, restarted when it points uphill, does the rest.

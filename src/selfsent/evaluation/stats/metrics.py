@@ -1,4 +1,4 @@
-"""The metrics, each as a statistic over weighted items (see `bootstrap`), and the cosine they are fed with."""
+"""The metrics, each as a statistic over weighted items (see `bootstrap`), and the cosine."""
 
 from __future__ import annotations
 

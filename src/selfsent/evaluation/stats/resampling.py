@@ -1,8 +1,8 @@
-"""How sure a score is: 95 % percentile bootstrap intervals, and paired differences between two systems.
+"""Uncertainty of scores: 95 % percentile bootstrap intervals, and paired differences between two systems.
 
-A statistic sees a resample as weights: how often each item was drawn. That turns every metric into a few array
-operations over many resamples at once. Two systems scored on the same items with the same seed see the same
-resamples, so the difference of their samples is the paired bootstrap.
+A resample is represented by weights: the count of each item. Every metric is then a few array operations over many
+resamples at once. Two systems on the same items with the same seed share their resamples, so the difference of their
+samples is the paired bootstrap.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """SentEval's own classifier (Conneau and Kiela, 2018): a linear layer trained by Adam and stopped early.
 
-The published scores are this classifier's. It stops before the minimum, on vectors of length one far before it, so
-exact fits may score a point more or less than it.
+Published scores use this classifier. It stops before the minimum, far before it on unit vectors, so exact fits may
+score a point more or less.
 
-Folds and penalties are trained side by side: a batch is drawn from all rows, and each problem takes those of it that it
-trains on, 64 on average where SentEval draws 64. Everything else is SentEval's.
+Folds and penalties are trained jointly: a batch is drawn from all rows, and each problem uses its own training rows in
+it, 64 on average, where SentEval draws 64. Everything else is as in SentEval.
 """
 
 from __future__ import annotations

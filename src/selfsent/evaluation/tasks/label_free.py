@@ -1,13 +1,13 @@
-"""Label-free metrics: what text that nobody judged says of an encoder.
+"""Label-free metrics: scores of an encoder on unjudged text.
 
 * `context`: a sentence finds the sentence that follows it in its document.
 * `title`, `halves`: the first sentence of a document finds the rest, its first half the second.
 * `document`: the nearest sentences come from the same document.
 * `robust`, `crops`: a damaged sentence finds itself, the first half of its words the second.
 
-Near-duplicates of query or answer are no candidates, because finding them needs no understanding; ties count against
-the answer; documents are resampled for the interval. Sampling candidates is not simulated: the expectation over all
-samples is computed exactly, so that scores do not hang on a draw and corpora of different size stay comparable.
+Near-duplicates of query or answer are excluded, as finding them needs no understanding; ties count against the
+answer; documents are resampled for the interval. Candidates are not sampled: the expectation over all samples is
+computed exactly, so that scores do not depend on a draw, and corpora of different size are comparable.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""Published tasks that train no classifier: data sets are loaded, texts encoded, and the protocol's metric taken.
+"""Published tasks without a classifier: load the data sets, encode the texts, and compute the protocol's metric.
 
-**Pairs.** The score is the correlation of the similarity with people's. `all` is that of STS: one Spearman over all
-pairs of a year, as in SBERT, SimCSE and after. SentEval's `mean` and `wmean` (one correlation per sub-set, averaged
-plainly or by size) are other metrics where the sub-sets are known. Argument similarity (AFS, UKP Aspect, BWS)
-averages over topics, because the same cosine means other things on other topics; supervised models are scored by
-cross-validation over pairs (10-fold, optimistic, because a sentence occurs in several pairs) or over topics.
+***Pairs.** The score is the correlation with human judgements. `all` is that of STS: one Spearman over all pairs of a
+year, as in SBERT, SimCSE and later papers. SentEval's `mean` and `wmean` (one correlation per sub-set, averaged
+equally or by size) are further metrics if sub-sets are known. Argument similarity (AFS, UKP Aspect, BWS) averages
+over topics, as cosines are not comparable between topics; supervised models are scored by cross-validation over pairs
+(10-fold; optimistic, because sentences recur in several pairs) or over topics.
 
 **USEB** (Wang, Reimers and Gurevych, 2021): titles and single sentences. Ties, skipped queries and denominators follow
-the authors' evaluators (github.com/UKPLab/useb), because a mean average precision is not defined without them.
+the authors' evaluators (github.com/UKPLab/useb), as mean average precision is undefined without them.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
-"""Search: nDCG@10 of what an encoder ranks first among all documents, as trec_eval computes it.
+"""Search: nDCG@10 of an encoder's ranking of all documents, as in trec_eval.
 
-The gain of a document is its grade, not 2 to the power of it. Documents with the same score are ranked by falling id,
-as trec_eval does, so that figures agree with pytrec_eval's to rounding.
+The gain of a document is its grade, not 2 to the power of it. Ties are ranked by descending id, as in trec_eval, so
+that figures agree with pytrec_eval's to rounding.
 
-**Known items** need no judgements: in documents the first sentence, the title where there is one, must find the rest,
-in pairs one text its partner. Search is over all texts, and the vector of a text is that of the whole, as `search`
-encodes it.
+**Known items** need no judgements: in documents the first sentence (the title, if any) must find the rest, in pairs
+one text its partner. All texts are searched, and a text is encoded as a whole, as in `search`.
 """
 
 from __future__ import annotations

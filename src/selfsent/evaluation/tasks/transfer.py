@@ -2,11 +2,11 @@
 
 The L2 penalty is chosen on training data alone: by inner folds, by folds of the training set, or on the validation
 set, as SentEval does for each task; folds, order of rows and grid are SentEval's. So is the classifier `senteval`,
-which stops Adam early; the classifier `exact` goes on to the minimum. Penalties are per mean loss, as under PyTorch
+which stops Adam early; the classifier `exact` converges. Penalties are per mean loss, as under PyTorch
 0.4.1 and newer; older versions summed the loss over a batch of 64 and so penalised 64 times less.
 
-TF-IDF and counts are classified as sparse rows. Nothing of a test row is seen before it is predicted: its words are
-neither in the vocabulary nor in the frequencies, which are those of the training rows of each single fit.
+TF-IDF and counts are classified as sparse rows. Test rows do not leak: vocabulary and frequencies are those of the
+training rows of each fit.
 """
 
 from __future__ import annotations

@@ -19,11 +19,11 @@ _CROSS_ATTENTIONS = {
     "encoder_attn": ("v_proj", "out_proj", "num_heads", 2),
     "EncDecAttention": ("v", "o", "n_heads", 3),
 }
-"""The cross-attention of BART and of T5: names of its value, output and number of heads, and how much it returns."""
+"""Cross-attentions of BART and T5: names of value, output and number of heads, and number of results."""
 
 
 class _CheckpointAttention(OneSlot):
-    """Stands in for a cross-attention of transformers."""
+    """Replacement for a cross-attention of transformers."""
 
     def __init__(self, attention: Any, name: str, drop_heads: bool) -> None:
         value, output, heads, self.results = _CROSS_ATTENTIONS[name]
@@ -31,13 +31,13 @@ class _CheckpointAttention(OneSlot):
         super().__init__(getattr(attention, value), getattr(attention, output), getattr(attention, heads), rate)
 
     def forward(self, states: Tensor, key_value_states: Tensor, **_: Any) -> tuple[Tensor | None, ...]:
-        """What each of the (sentences, length, d) states reads; of weights and position biases there are none."""
+        """(sentences, length, d) results, and None for weights and position biases."""
         sentence = torch.arange(len(states), device=states.device)[:, None].expand(states.shape[:2])
         return self.read(key_value_states[:, 0], sentence), *[None] * (self.results - 1)
 
 
 class CheckpointDecoder(nn.Module):
-    """The decoder of a checkpoint; of its cross-attentions, value and output are kept.
+    """The decoder of a checkpoint, with only value and output of its cross-attentions.
 
     It shares its word embeddings with the encoder, as in the checkpoint, and nothing else. It runs on padded blocks of
     sentences of similar length.
@@ -62,7 +62,7 @@ class CheckpointDecoder(nn.Module):
         bias = getattr(language_model, "final_logits_bias", None)
         if bias is not None and bias.any():
             output.bias = nn.Parameter(bias[0].clone())
-        self.head = nn.Identity()  # in the form of a language-model head: nothing, and the vocabulary projection
+        self.head = nn.Identity()  # as in `LanguageModelHead`: a transform and the vocabulary projection
         self.head.output = output
         scaled = getattr(config, "scale_decoder_outputs", False)
         self.scale = config.hidden_size**-0.5 if scaled else 1.0
@@ -91,7 +91,7 @@ class CheckpointDecoder(nn.Module):
             ids = packed.ids.narrow(0, group.start, group.tokens)
             ids = ids if group.slots is None else ids[group.slots.pad]
             slot = slots[first : (first := first + group.sentences), None]
-            # Padding stands behind the real tokens, so that causality alone hides it from them.
+            # Padding follows the real tokens, so causality already hides it from them.
             block = ids.view(group.sentences, group.length)
             states = self.decoder(input_ids=block, encoder_hidden_states=slot, use_cache=False)[0].flatten(0, 1)
             parts.append(states if group.slots is None else states[group.slots.unpad])

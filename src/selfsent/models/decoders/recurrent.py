@@ -26,7 +26,7 @@ class RecurrentDecoder(nn.Module):
     Args:
         model: the encoder, which also gives the word vectors.
         size: numbers in a state; 0 for as many as the sentence vector has.
-        reads: where it reads s.
+        reads: where s enters.
     """
 
     def __init__(self, model: Encoder, size: int, reads: Reads) -> None:
@@ -44,7 +44,7 @@ class RecurrentDecoder(nn.Module):
             self.begin = nn.Identity() if plain else nn.Linear(vector, self.size)
 
     def reading(self, whole: Packed) -> Packed:
-        """What it reads of whole sentences, each token with the one to predict as its target; the end is one, too."""
+        """Input for whole sentences; the target of each token is the next one, the end included."""
         return whole.without_last() if self.start is None else whole.shift_right(self.start)
 
     def forward(self, model: Encoder, vectors: Tensor, read: Packed) -> Tensor:

@@ -61,7 +61,7 @@ class CnnPool(OwnModule):
         return vectors[torch.from_numpy(back).to(states.device)]
 
     def pooled(self, states: Tensor, lengths: np.ndarray) -> Tensor:
-        """(sentences, d) from the (tokens, d) states of sentences one behind the other, in float32.
+        """(sentences, d) from the (tokens, d) states of sentences one after the other, in float32.
 
         Args:
             states: token states.
@@ -96,7 +96,7 @@ class CnnPool(OwnModule):
 def _convolved(convolution: nn.Conv2d, rows: Tensor, lengths: np.ndarray) -> Tensor:
     """A convolution along the tokens of each sentence, as if there were nothing but zeros around it.
 
-    One matrix product for each position in the window, over the rows that have such a neighbour alone: behind a few
+    One matrix product for each position in the window, over the rows that have such a neighbour alone: after a few
     max-pools most sentences have one row or two, and the greater part of a window hangs over their ends.
 
     Args:
@@ -109,11 +109,11 @@ def _convolved(convolution: nn.Conv2d, rows: Tensor, lengths: np.ndarray) -> Ten
     """
     weight = convolution.weight[..., 0]
     position = np.concatenate([np.arange(length) for length in lengths])
-    behind = np.repeat(lengths, lengths) - position
+    after = np.repeat(lengths, lengths) - position
     middle = weight.shape[2] // 2
     out = functional.linear(rows, weight[:, :, middle], convolution.bias)
     for offset in range(-middle, middle + 1):
-        having = np.flatnonzero((position + offset >= 0) & (offset < behind))
+        having = np.flatnonzero((position + offset >= 0) & (offset < after))
         if offset and len(having):
             neighbours = functional.linear(rows[_on(having + offset, rows)], weight[:, :, middle + offset])
             out.index_add_(0, _on(having, rows), neighbours)

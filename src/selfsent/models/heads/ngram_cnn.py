@@ -5,7 +5,7 @@ It is made of sentence-transformers' own modules, so that a model that has it lo
 * `CNN`, the convolutions (Zhang et al. 2020, section 3.1);
 * before it, where padding is to be masked, `WordWeights` with a weight of 1 for every token: it sets the states of
   padding to zero, which is what a convolution sees beyond a border anyway;
-* behind it, where there is an activation, a `Dense` of the identity with that activation.
+* after it, where there is an activation, a `Dense` of the identity with that activation.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def is_known(module: nn.Module) -> bool:
 
 
 def reads_padding(modules: Sequence[nn.Module]) -> bool:
-    """Whether what comes out depends on the padding of the batch: an unmasked convolution wider than one token."""
+    """Whether the output depends on the padding of the batch: an unmasked convolution wider than one token."""
     masked = False
     for module in modules:
         if isinstance(module, CNN) and not masked and max(module.kernel_sizes) > 1:
@@ -96,9 +96,9 @@ def convolve(cnn: Any, states: Tensor, packed: Packed) -> Tensor:
         parts = window.chunk(size, dim=-1)
         total = parts[size // 2] + convolution.bias.to(window.dtype)
         for distance in range(1, size // 2 + 1):
-            before, behind = parts[size // 2 - distance], parts[size // 2 + distance]
+            before, after = parts[size // 2 - distance], parts[size // 2 + distance]
             total = total + _shifted(before, distance) * (packed.positions >= distance)[:, None]
-            total = total + _shifted(behind, -distance) * (last >= distance)[:, None]
+            total = total + _shifted(after, -distance) * (last >= distance)[:, None]
         windows.append(total)
     return torch.cat(windows, dim=-1)
 
