@@ -113,9 +113,11 @@ def test_of_several_processes_the_first_says_what_is_wrong(monkeypatch, capsys):
         ("give keep_best=False, not keep_best=True", "give --no-keep-best, not --keep-best"),
         ("--text-columns and /tmp/text_columns.csv and 'text_columns'",) * 2,
         ("no_such_option= and `none`",) * 2,
+        ("there is not enough memory",) * 2,
     ],
 )
 def test_names_of_python_are_shown_as_flags(line, shown, monkeypatch):
     flags = {"seed": "--seed", "text_columns": "--text-columns", "map_points": "--map", "keep_best": "--keep-best"}
+    flags["there"] = "--there"
     monkeypatch.setattr(console, "FLAGS", flags)
     assert console.with_flags(line) == shown

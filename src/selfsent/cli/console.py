@@ -24,7 +24,8 @@ def results() -> Any:
 
 
 _NAME = re.compile(
-    r"`(?P<quoted>\w+)`|(?<![\w./\\'\"=-])(?P<set>[a-z]\w*)=(?P<value>\w*(?:[.,:]\w+)*)|^(?P<first>[a-z]\w*)(?= is )"
+    r"`(?P<quoted>\w+)`|(?<![\w./\\'\"=-])(?P<set>[a-z]\w*)=(?P<value>\w*(?:[.,:]\w+)*)"
+    r"|^(?P<first>(?!there\b)[a-z]\w*)(?= is )"  # "there is no ..." is no option, although `augment` has one
     r"|(?<![\w./\\'\"-])(?P<bare>[a-z]+_\w+)(?![\w./\\'\"=-])"
 )
 """Names of Python arguments: `seed`, seed=, seed=3, "seed is 3" at the beginning, and names with an underscore."""

@@ -183,7 +183,9 @@ _ADVICE = {
     errno.EAGAIN: "close other programs, or raise the limit of processes (ulimit -u)",
 }
 """Advice by error number."""
-_NO_MEMORY = re.compile(r"(?i)out of memory|can(?:no|')t allocate memory|not enough memory|bad_alloc")
+_NO_MEMORY = re.compile(
+    r"(?i)out of memory|can(?:no|')t allocate memory|not enough memory|bad_alloc|could not create a primitive"
+)
 
 
 def _of_the_machine(error: BaseException) -> str | None:
