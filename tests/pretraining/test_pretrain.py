@@ -64,6 +64,9 @@ def test_a_run_that_was_interrupted_ends_with_the_same_weights(run, text, tmp_pa
     cut, wanted = weights(again), weights(run)
     assert cut.keys() == wanted.keys()
     assert [name for name in wanted if not torch.equal(cut[name], wanted[name])] == []
+    (tmp_path / "run" / ".model.selfsent-0123abcd").mkdir()  # left by a kill while the model was published
+    pretrain(text, tmp_path / "run", steps=12, resume=True, **TINY)
+    assert not list((tmp_path / "run").glob(".model.*"))
 
 
 def test_starting_weights_are_the_same_in_every_cache(text, tmp_path, monkeypatch):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, field
@@ -25,7 +26,7 @@ _OF_PAIRS = tuple(item.name for item in dataclasses.fields(PairOptions))
 
 
 @dataclass(kw_only=True)
-class Command:
+class Command(ABC):
     """A command: its docstring is the description, its fields are the options.
 
     Args:
@@ -68,9 +69,9 @@ class Command:
         """Options by their names."""
         return {name: getattr(self, name) for name in names}
 
+    @abstractmethod
     def run(self) -> None:
         """Run the command."""
-        raise NotImplementedError
 
 
 def declare(parser: argparse.ArgumentParser, command: type[Command]) -> None:

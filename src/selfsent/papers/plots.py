@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 FORMATS = (".png", ".svg")
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 """The colour-blind-safe palette of Okabe and Ito."""
-GREY, GRID = "#999999", "#e5e5e5"
+GRID = "#e5e5e5"
 KINDS = {
     **{"NOUN": "nouns", "PROPN": "names", "VERB": "verbs", "ADJ": "adjectives", "ADV": "adverbs", "PRON": "pronouns"},
     **{"DET": "determiners", "ADP": "prepositions", "CONJ": "conjunctions", "PART": "particles", "NUM": "numbers"},
