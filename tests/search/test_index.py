@@ -261,7 +261,7 @@ def test_places_that_cannot_be_used(encoder, rows, tmp_path):
 
 
 def test_rows_of_parts_are_those_of_the_file_they_were_made_of(encoder, sentences, tmp_path):
-    """As `encode --engine ray` writes them: some parts of one file, one of nothing, one of another file."""
+    """As earlier versions wrote them on Ray: some parts of one file, one of nothing, one of another file."""
     vectors = encode(encoder, sentences[:9])
     size = encoder.embedding_size
 
