@@ -145,7 +145,7 @@ def test_what_is_read_is_not_replaced(selfsent, model, sentences, tmp_path):
         done = selfsent("evaluate", model, "--pairs", scored, "--json", model / "scores.json")
         assert done.status == 0, done.err
     (model / "scores.json").unlink()
-    kept = tmp_path / "v.npz"
+    kept = tmp_path / "v.parquet"
     assert selfsent("evaluate", model, "--pairs", scored, "--vectors", kept).status == 0
     assert "which is read" in selfsent("evaluate", kept, "--pairs", scored, "--vectors", kept).complaint
     assert "--output is empty" in selfsent("search", model, table, "ba", "--output", "").complaint

@@ -275,22 +275,15 @@ def test_zeros_are_right_where_the_tokenizer_leaves_nothing(encoder, corpus, sen
 
 def test_damaged_files_are_refused(encoder, corpus, sentences, tmp_path):
     vectors = encode_corpus(encoder, corpus)
-    np.savez(tmp_path / "whole.npz", embeddings=vectors)  # as earlier versions wrote it
-    assert encode_corpus(encoder, corpus, file=VectorsFile(tmp_path / "whole.npz")).shape == vectors.shape
-    (tmp_path / "whole.npz").unlink()
     np.save(tmp_path / "whole.npy", (vectors * 1000).astype(np.int64))
     np.save(tmp_path / "flat.npy", vectors.ravel())
     np.save(tmp_path / "short.npy", vectors)
     content = (tmp_path / "short.npy").read_bytes()
     (tmp_path / "short.npy").write_bytes(content[:-4])
     (tmp_path / "header.npy").write_bytes(content.replace(b"'shape'", b"'sh(pe'"))
-    for name in ("junk.npy", "junk.npz", "junk.parquet"):
+    for name in ("junk.npy", "junk.parquet"):
         (tmp_path / name).write_bytes(b"no vectors")
-    np.savez(tmp_path / "other.npz", vectors=vectors)
-    np.savez_compressed(tmp_path / "damaged.npz", embeddings=vectors)
-    content = bytearray((tmp_path / "damaged.npz").read_bytes())
-    content[2000:2100] = bytes(100)
-    (tmp_path / "damaged.npz").write_bytes(content)
+    np.save(tmp_path / "pickled.npy", np.array([["a", None]]))
     tables = {
         "half": {"text": sentences},
         "uneven": {"text": sentences, "embedding": [*vectors[:69].tolist(), [1.0]]},

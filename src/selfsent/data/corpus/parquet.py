@@ -7,15 +7,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain, pairwise
 from typing import IO, Any
-from urllib.parse import unquote
 
 import numpy as np
 
 from selfsent.data.corpus.batch import BATCH_CHARACTERS, BATCH_ROWS, Batch, Columns, check_header, make_batch
 from selfsent.data.corpus.streams import chunks, fail
 from selfsent.errors import first_line
-
-_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 
 def read_parquet(file: IO[bytes], name: str, columns: Columns) -> Iterator[Batch]:
@@ -27,19 +24,14 @@ def read_parquet(file: IO[bytes], name: str, columns: Columns) -> Iterator[Batch
         columns: which to read.
     """
     with _opened(file, name, columns.wanted) as parquet:
-        inside = parquet.schema_arrow.names
-        folders = {key: value for key, value in _partition(name).items() if key not in inside}
-        check_header([*inside, *folders], name, columns)
-        read = [column for column in columns.wanted if column not in folders]
+        check_header(parquet.schema_arrow.names, name, columns)
         start = 0
         try:
             size = sum(group.total_byte_size for group in _groups(parquet))
             rows = max(1, min(BATCH_ROWS, BATCH_CHARACTERS * parquet.metadata.num_rows // max(1, size)))
-            for batch in chain.from_iterable(map(_bounded, parquet.iter_batches(rows, columns=read))):
-                values = {column: [value] * batch.num_rows for column, value in folders.items()}
-                for column in read:
-                    array = batch.column(column)
-                    values[column] = (array.dictionary_decode() if hasattr(array, "dictionary") else array).to_pylist()
+            for batch in chain.from_iterable(map(_bounded, parquet.iter_batches(rows, columns=columns.wanted))):
+                arrays = (array.dictionary_decode() if hasattr(array, "dictionary") else array for array in batch)
+                values = dict(zip(batch.schema.names, (array.to_pylist() for array in arrays), strict=True))
                 yield make_batch(values, name, columns, range(start + 1, start + 1 + batch.num_rows))
                 start += batch.num_rows
         except UnicodeDecodeError:
@@ -103,9 +95,3 @@ def _bounded(batch: Any) -> Iterator[Any]:
     part = np.cumsum(sizes) // BATCH_CHARACTERS
     borders = [0, *(np.flatnonzero(np.diff(part)) + 1).tolist(), batch.num_rows]
     return (batch.slice(first, last - first) for first, last in pairwise(borders))
-
-
-def _partition(name: str) -> dict[str, str | None]:
-    """Columns encoded in the folders of a partitioned table, such as `lang` in `lang=en/part-0.parquet`."""
-    found = (folder.partition("=") for folder in name.split("/")[:-1])
-    return {key: None if value == _NO_VALUE else unquote(value) for key, sign, value in found if sign}
