@@ -35,7 +35,7 @@ HOW = """## How it was measured
 * **Runs.** A ratio is of medians over so many runs of each side. One run is a hint, not a measurement.
 * **No GPU was measured.**
 
-Reading, training and encoding against the size of the corpus: [What a corpus costs](cost.md).
+Reading, training and encoding against the size of the corpus: [How long it takes](how-long.md).
 """
 TABLES = """# Every table of the benchmarks
 
