@@ -24,6 +24,8 @@ MANIFEST, VECTORS, ROWS, REPEATS = "index.json", "vectors.faiss", "rows.arrow", 
 FILES = (VECTORS, ROWS, REPEATS)
 WORDS = "words.npy"
 """Term ids and document frequencies; missing in indexes of older versions."""
+POSITIONS = ("row", "sentence")
+"""Columns with the position of a text in the input."""
 VERSION = 1
 """Format version of an index; bump when older ones cannot be read."""
 TFIDF_WEIGHT = 0.5
