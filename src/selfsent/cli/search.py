@@ -12,7 +12,7 @@ from selfsent.cli.console import counting, notice, show
 from selfsent.cli.options import MODEL
 from selfsent.cli.results import Results, as_line, full_name, line_of
 from selfsent.display import counted
-from selfsent.errors import BaseEncoderError, DataError, SettingsError
+from selfsent.errors import BaseEncoderError, SettingsError
 from selfsent.settings import setting
 
 if TYPE_CHECKING:
@@ -134,15 +134,9 @@ class Search(Results):
         self.check_files()
         index = Index(Path(str(self.index)))
         weight = TFIDF_WEIGHT if self.word_weight is None else self.word_weight
-        if "words" in index.columns:  # from before results had a column of this name
-            raise DataError(
-                f"{index.path} has a column 'words', as results have: rename yours and index the texts again"
-            )
         if index.words is None:
             if self.word_weight:
-                raise SettingsError(f"{index.path} counts no words: leave out --word-weight, or index the texts again")
-            if "text" in index.columns and self.word_weight is None:
-                notice(f"{index.path} was made before words were counted, so only cosines count: index the texts again")
+                raise SettingsError(f"{index.path} has no texts: leave out --word-weight, or index the texts again")
             weight = 0.0
         vectors = encode(self._encoder_of(index), queries, side="query")
         if weight:
