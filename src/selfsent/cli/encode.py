@@ -46,12 +46,8 @@ class Encode(Carrying, Encoding):
             )
         corpus = self.read(self.corpus, min_rows=1)
         model = self.load(self.model, corpus)
-        with counting("encoding") as encoded:
-
-            def advance(count: int) -> None:
-                encoded(count, len(corpus.input_rows))
-
-            made = encode_to_file(model, corpus, output, advance, self.prompt)
+        with counting("encoding", len(corpus.input_rows)) as done:
+            made = encode_to_file(model, corpus, output, done, self.prompt)
         if made.kept:
             notice(f"{made.kept:,} of them had been made before an earlier run stopped")
         unit = corpus.input_rows.unit

@@ -38,17 +38,6 @@ def read_parquet(file: IO[bytes], name: str, columns: Columns) -> Iterator[Batch
             fail(name, "a text is not UTF-8", row=start + 1)
 
 
-def kind_of(type_: Any) -> type | None:
-    """The kind of column for a type of Arrow: bool, int, float or str; None for nested types and dates."""
-    import pyarrow as pa
-
-    is_text = pa.types.is_string(type_) or pa.types.is_large_string(type_)
-    if is_text or type_ == pa.uint64():  # may exceed an int of 64 bits
-        return str
-    tests = {bool: pa.types.is_boolean, int: pa.types.is_integer, float: pa.types.is_floating}
-    return next((kind for kind, fits in tests.items() if fits(type_)), None)
-
-
 @contextmanager
 def _opened(file: IO[bytes], name: str, wanted: Sequence[str]) -> Iterator[Any]:
     """An open parquet file; whatever is wrong with it, then or later, is reported in one line.
