@@ -109,12 +109,12 @@ def test_after_an_interruption_the_file_is_the_same(encoder, either, tmp_path, m
     def stop(*_):
         raise error
 
-    total, done = len(either.input_rows), len(either.input_rows) if where == "writing" else either.input_rows.done(32)
+    total, done = len(either), len(either) if where == "writing" else 32
     with monkeypatch.context() as patch:
         if where == "writing":
             patch.setattr("selfsent.search.vectors._write_rows", stop)
         advance = (lambda count: None) if where == "writing" else stop_after(2, error)
-        with pytest.raises((KeyboardInterrupt, OutputError), match=rf"{done} of {total} rows|No space left"):
+        with pytest.raises((KeyboardInterrupt, OutputError), match=rf"{done} of {total} texts|No space left"):
             encode_to_file(encoder, either, tmp_path / name, advance)
     assert not (tmp_path / name).exists()
     told = []
@@ -127,7 +127,7 @@ def test_after_an_interruption_the_file_is_the_same(encoder, either, tmp_path, m
 def test_vectors_of_another_encoder_or_other_sentences_are_not_kept(encoder, corpus, rows, tmp_path):
     output = tmp_path / "v.npy"
     interrupted(encoder, corpus, output)
-    with pytest.raises(KeyboardInterrupt, match="of 100 rows are done"):
+    with pytest.raises(KeyboardInterrupt, match="texts are done"):
         encode_to_file(encoder, rows, output, stop_after(1))
     for name, weight in encoder.sentence_transformer.state_dict().items():
         if ".pooler." in name:  # which nothing reads

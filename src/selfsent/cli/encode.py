@@ -46,10 +46,10 @@ class Encode(Carrying, Encoding):
             )
         corpus = self.read(self.corpus, min_rows=1)
         model = self.load(self.model, corpus)
-        with counting("encoding", len(corpus.input_rows)) as done:
+        with counting("encoding", len(corpus)) as done:
             made = encode_to_file(model, corpus, output, done, self.prompt)
         if made.kept:
-            notice(f"{made.kept:,} of them had been made before an earlier run stopped")
+            notice(f"{counted(made.kept, 'text')} had been encoded before an earlier run stopped")
         unit = corpus.input_rows.unit
         each = "for the one row" if made.rows == 1 else f"one for each {unit}{' of the input' * (unit == 'row')}"
         order = "" if made.rows == 1 else ", in its order"

@@ -110,7 +110,7 @@ class Search(Results):
         about: dict[str, Any] = {"model": name, "corpus": source, "word_weight": weight}
         if weight:
             about["language"] = self.language or corpus_language(corpus) or "none"
-        with counting("searching", len(corpus.input_rows)) as done:
+        with counting("searching", len(corpus)) as done:
             found = search(model, corpus, queries, self.top, done, stored, weight, about.get("language"))
         return corpus, found, about, list(self.carried()), corpus.report.unit
 
