@@ -105,19 +105,6 @@ def test_a_checkpoint_cut_short_is_passed_over(whole_run, killed, selfsent):
     assert weights(run) == weights(whole_run("tsdae"))
 
 
-@pytest.mark.parametrize(
-    ("changed", "said"),
-    [
-        (("--learning-rate", 1e-5), "settings learning rate was 0.001, now 1e-05"),
-        (("--ratio", 0.5), "options ratio was 0.6, now 0.5"),
-        (("--pooling", "mean"), "pooling was cls, now mean"),
-    ],
-)
-def test_other_settings_do_not_resume(changed, said, whole_run, base, sentences, selfsent):
-    given = arguments("tsdae", base, sentences, whole_run("tsdae"), "--resume", *changed)
-    assert f"cannot be resumed: {said}; use the old value" in selfsent(*given).late_complaint
-
-
 def test_another_corpus_does_not_resume(whole_run, base, sentences, selfsent, tmp_path):
     other = tmp_path / "other.txt"
     other.write_text(sentences.read_text() + "one more\n")
