@@ -44,6 +44,10 @@ def test_index_and_search(selfsent, index, model, tickets, tmp_path):
     told = json.loads(as_file.out)
     assert told["index"] == str(tmp_path / "i")
     assert told["queries"][0]["hits"][0]["id"] == 8
+    itself = selfsent("search", "--index", tmp_path / "i", "ko mi", "--rerank", model, "--json", "-")
+    again = json.loads(itself.out)
+    assert (again["rerank"], again["word_weight"]) == (str(model), told["word_weight"])
+    assert [hit["row"] for hit in again["queries"][0]["hits"]] == [hit["row"] for hit in told["queries"][0]["hits"]]
 
 
 def test_words_are_weighed(selfsent, index, model, tickets, tmp_path):
@@ -137,6 +141,8 @@ def test_an_index_of_vectors_alone(selfsent, model, tickets, tmp_path):
     assert selfsent("search", "--index", tmp_path / "j", "la nu po", "--top", 1).out == "1.000  9  row 2\n"
     said = selfsent("search", "--index", tmp_path / "j", "la nu po", "--word-weight", 1).complaint
     assert "counts no words: leave out --word-weight" in said
+    said = selfsent("search", "--index", tmp_path / "j", "la nu po", "--rerank", model).complaint
+    assert "j has no texts to rerank" in said
     assert "  row 2\n" in selfsent("pairs", "--index", tmp_path / "j", "--top", 1).out
     for given in (("--word-weight", 1), ("--language", "english")):
         assert "j has no texts: leave out" in selfsent("pairs", "--index", tmp_path / "j", *given).complaint

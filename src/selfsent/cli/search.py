@@ -16,6 +16,7 @@ from selfsent.settings import setting
 
 if TYPE_CHECKING:
     from selfsent.data.corpus import Corpus
+    from selfsent.evaluation.rerank import Reranker
     from selfsent.search import Hit, Index, Pair
 
     Found = list[list[Hit]]
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 class Search(Searching):
     """Find the texts of a corpus nearest to a query.
 
-    A text counts by the cosine of its vector and by BM25, the words that it shares with the query.
+    A text counts by the cosine of its vector and by BM25, the words that it shares with the query. With --rerank the
+    best of them are put in order by a stronger model.
     """
 
     usage: ClassVar = (
@@ -46,6 +48,15 @@ class Search(Searching):
         "a text's score is (cosine + X x words) / (1 + X), where words is BM25 as a share of what the query can reach;"
         " 0: the cosine alone (default: the model's own, such as 1.5 for bundled)",
     )
+    rerank: str | None = setting(
+        None,
+        "a stronger model that puts the best of them in order: a sentence encoder, by its cosine and words, or a"
+        " cross-encoder, by its score",
+        metavar="MODEL",
+    )
+    candidates: int | None = setting(
+        None, "texts that --rerank reads for each query, --top at least (default: 100)", minimum=1
+    )
     model: str | None = setting(None, "where the model of --index is now (default: where it was)")
 
     def run(self) -> None:
@@ -65,14 +76,25 @@ class Search(Searching):
             raise SettingsError(
                 f"{files[0]} is a file, not a query: give several files as a folder or a pattern in quotes"
             )
-        source, found, how = self._in_corpus(queries) if self.index is None else self._in_index(queries)
-        rows = [list(hit_rows(query, hits, source)) for query, hits in zip(queries, found, strict=True)]
+        if self.candidates and not self.rerank:
+            raise SettingsError("--candidates says how many texts --rerank reads: give --rerank, too")
+        reranker = None
+        if self.rerank is not None:
+            from selfsent.evaluation.encoders import as_reranker
+
+            reranker = as_reranker(self.rerank, self.candidates, fast=self.fast, int8=self.int8)
+        source, found, how = (self._in_corpus if self.index is None else self._in_index)(queries, reranker)
+        if reranker:
+            how |= {"rerank": self.rerank, "candidates": max(self.top, reranker.candidates)}
+        measure = "score" if reranker and reranker.crosses else "cosine"
+        columns = hit_columns(source, measure)
+        rows = [list(hit_rows(query, hits, source, measure)) for query, hits in zip(queries, found, strict=True)]
         found_of = [
             {"query": query, "hits": [{k: v for k, v in hit.items() if k != "query"} for hit in hits]}
             for query, hits in zip(queries, rows, strict=True)
         ]
         unit = self.unit(source)
-        self.write_rows(chain.from_iterable(rows), hit_columns(source), sum(map(len, rows)), unit)
+        self.write_rows(chain.from_iterable(rows), columns, sum(map(len, rows)), unit)
         if write_outputs({self.json: lambda: as_line({**self.searched, **how, "queries": found_of})}) or self.output:
             return
         names, weight = self.shown_columns(source), how["word_weight"]
@@ -80,9 +102,9 @@ class Search(Searching):
             if len(queries) > 1:
                 show(f"# {query}")
             for row in hits:
-                show(f"{(row['cosine'] + weight * row['words']) / (1 + weight):.3f}  {line_of(row, names)}")
+                show(f"{(row[measure] + weight * row['words']) / (1 + weight):.3f}  {line_of(row, names)}")
 
-    def _in_corpus(self, queries: list[str]) -> tuple[Corpus, Found, dict[str, Any]]:
+    def _in_corpus(self, queries: list[str], reranker: Reranker | None) -> tuple[Corpus, Found, dict[str, Any]]:
         from selfsent.lexical import Analyzer
         from selfsent.search import search
         from selfsent.search.nearest import corpus_language
@@ -90,25 +112,28 @@ class Search(Searching):
         Analyzer(self.language)  # reject an unknown language now
         corpus, stored = self.read_with_vectors(self.corpus, min_rows=1)
         model = self.load(str(self.model), corpus)
-        weight = model.lexical_weight if self.word_weight is None else self.word_weight
-        how: dict[str, Any] = {"word_weight": weight}
-        if weight:
+        how: dict[str, Any] = {"word_weight": self._weight((reranker or model).lexical_weight)}
+        if how["word_weight"] or (reranker and model.lexical_weight):
             how["language"] = self.language or corpus_language(corpus) or "none"
         with counting("searching") as searched:
 
             def advance(count: int) -> None:
                 searched(count, len(corpus.input_rows))
 
-            return corpus, search(model, corpus, queries, self.top, advance, stored, weight, how.get("language")), how
+            about = advance, stored, self.word_weight, how.get("language"), reranker
+            return corpus, search(model, corpus, queries, self.top, *about), how
 
-    def _in_index(self, queries: list[str]) -> tuple[Index, Found, dict[str, Any]]:
+    def _weight(self, own: float) -> float:
+        return own if self.word_weight is None else self.word_weight
+
+    def _in_index(self, queries: list[str], reranker: Reranker | None) -> tuple[Index, Found, dict[str, Any]]:
         from selfsent.models.encoding import encode
         from selfsent.search.index import TFIDF_WEIGHT
 
         index = self.open_index()
         if self.language is not None:
             raise SettingsError("--index knows no stems yet: leave out --language, or search the texts themselves")
-        weight = TFIDF_WEIGHT if self.word_weight is None else self.word_weight
+        weight = self._weight(TFIDF_WEIGHT)
         if "words" in index.columns:  # from before results had a column of this name
             raise DataError(
                 f"{index.path} has a column 'words', as results have: rename yours and index the texts again"
@@ -122,7 +147,7 @@ class Search(Searching):
         vectors = encode(self.encoder_of(index), queries, side="query")
         if weight:
             notice("an index ranks by the cosine and TF-IDF, the older way; a search of the texts themselves uses BM25")
-        return index, index.search(vectors, self.top, queries, weight), {"word_weight": weight}
+        return index, index.search(vectors, self.top, queries, weight, reranker), {"word_weight": weight}
 
 
 @dataclass(kw_only=True)
