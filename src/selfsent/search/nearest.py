@@ -78,7 +78,7 @@ def search(
         SettingsError: a query outside a list, no encoder, an unknown language, an invalid weight, or no candidates.
 
     Example:
-        >>> hits = search("bundled", corpus, ["printer is dead"], rerank="all-MiniLM-L6-v2")  # doctest: +SKIP
+        >>> hits = search("bundled", corpus, ["printer is dead"], rerank="runs/tickets")  # doctest: +SKIP
     """
     if isinstance(queries, str):
         raise SettingsError(ONE_STRING)
