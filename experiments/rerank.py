@@ -1,11 +1,11 @@
 """A strong model on a quick one's candidates: how many candidates, how good, how fast.
 
-    python experiments/rerank.py quality --model minilm=DIR --data DIR --output docs/results/quality/rerank.json [--tests]
-    python experiments/rerank.py speed --model minilm=DIR --texts FILE --output docs/results/speed/rerank.json
+    python experiments/rerank.py quality --model NAME=DIR --data DIR --output docs/results/quality/rerank.json [--tests]
+    python experiments/rerank.py speed --model NAME=DIR --texts FILE --output docs/results/speed/rerank.json
     python experiments/rerank.py table --output docs/results/quality/rerank.json
 
-The number of candidates is chosen on the dev queries of counsel and scitldr; `--tests` scores all tests with that of the
-product alone. `FILE` has a sentence a line and a blank line between documents; five sentences become one text.
+The number of candidates is chosen on the dev queries of counsel and scitldr; `--tests` scores all tests with that of
+the product alone. `FILE` has a sentence a line and a blank line between documents; five sentences become one text.
 """
 
 from __future__ import annotations
@@ -32,7 +32,6 @@ from selfsent.models.encoding import encode
 from selfsent.models.fingerprint import fingerprint
 from selfsent.models.loading import load_encoder
 from selfsent.search import Index, encode_to_file, search, write_index
-from selfsent.search.index_writer import from_corpus
 
 CHOSEN_BY, SHOWN = ("counsel", "scitldr"), ("cranfield", "cisi", "counsel", "scitldr")
 SIZES = (10, 30, 50, 100, 200, 300)
@@ -73,12 +72,13 @@ def quality(args: argparse.Namespace) -> None:
 
 def passages(path: Path, count: int) -> list[str]:
     """Texts of five sentences each; the rest of a document is a text, too."""
-    documents = (
-        list(lines) for blank, lines in itertools.groupby(path.read_text("utf-8").splitlines(), lambda line: not line)
-        if not blank
-    )
-    texts = (" ".join(each[start : start + SENTENCES]) for each in documents for start in range(0, len(each), SENTENCES))
-    return list(itertools.islice(dict.fromkeys(texts), count))
+    texts: dict[str, None] = {}
+    for blank, lines in itertools.groupby(path.read_text("utf-8").splitlines(), lambda line: not line):
+        left = [] if blank else list(lines)
+        while left and len(texts) < count:
+            texts[" ".join(left[:SENTENCES])] = None
+            left = left[SENTENCES:]
+    return list(texts)
 
 
 def timed(call: Any) -> tuple[float, Any]:
@@ -101,7 +101,7 @@ def speed(args: argparse.Namespace) -> None:
         corpus: Corpus = read_corpus(texts, cache=cache / "corpora")
 
         def index() -> Index:
-            write_index(from_corpus(quick, corpus), cache / "index", "bundled", fingerprint(quick))
+            write_index(quick, corpus, cache / "index", "bundled", fingerprint(quick))
             return Index(cache / "index")
 
         found["index, bundled, s"], opened = timed(index)
@@ -117,14 +117,15 @@ def speed(args: argparse.Namespace) -> None:
             return opened.search(encode(quick, [query], side="query"), 10, [query], **how)
 
         ask(queries[-1])
-        rounds = {
-            "index": [timed(lambda query=query: ask(query))[0] for query in queries],
-            "index, rerank, first": [timed(lambda query=query: ask(query, rerank=reranker))[0] for query in queries],
-            "index, rerank, again": [timed(lambda query=query: ask(query, rerank=reranker))[0] for query in queries],
-        }
+
+        def milliseconds(**how: Any) -> list[float]:
+            return [timed(lambda query=query: ask(query, **how))[0] for query in queries]
+
+        rounds = {"index": milliseconds(), "index, rerank, first": milliseconds(rerank=reranker)}
+        rounds["index, rerank, again"] = milliseconds(rerank=reranker)
         later = as_reranker(strong)  # as another process would find them
         later.encoder.keep(cache / "kept.sqlite")
-        rounds["index, rerank, from disk"] = [timed(lambda query=query: ask(query, rerank=later))[0] for query in queries]
+        rounds["index, rerank, from disk"] = milliseconds(rerank=later)
         encode_to_file(quick, corpus, cache / "vectors.npy")
         rounds["no index"] = [timed(lambda: search(quick, corpus, [queries[0]]))[0]]
         rounds["no index, rerank"] = [timed(lambda: search(quick, corpus, [queries[0]], rerank=later))[0]]

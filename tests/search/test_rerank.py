@@ -16,7 +16,6 @@ from selfsent.models.fingerprint import fingerprint
 from selfsent.models.loading import load_encoder
 from selfsent.resumable import VectorsOfTexts
 from selfsent.search import Index, search, write_index
-from selfsent.search.index_writer import from_corpus
 
 QUERIES = ["ba de fi", "go la nu", "xq zw"]
 
@@ -106,7 +105,7 @@ def test_a_cross_encoder_ranks_by_its_score(encoder, encoder_of, corpus, sentenc
 
 
 def test_an_index_is_reranked(encoder, strong, corpus, sentences, tmp_path):
-    write_index(from_corpus(encoder, corpus), tmp_path / "index", "m", fingerprint(encoder))
+    write_index(encoder, corpus, tmp_path / "index", "m", fingerprint(encoder))
     index, vectors = Index(tmp_path / "index"), encode(encoder, QUERIES)
     first = index.search(vectors, 12, QUERIES, 0.6)
     found = index.search(vectors, 5, QUERIES, 0.6, as_reranker(strong, 12))

@@ -140,7 +140,7 @@ def rerank_hits(
     return ordered
 
 
-def corpus_language(corpus: Corpus | Index) -> str | None:
+def corpus_language(corpus: Corpus) -> str | None:
     """The language of most sentences in a sample of a corpus; None if mixed."""
     return language_of(corpus.texts(np.unique(np.linspace(0, len(corpus) - 1, SAMPLED).astype(np.int64))))
 
