@@ -53,12 +53,9 @@ def test_an_instance_of_options_leads_to_its_method():
     ("method", "given", "complaint"),
     [
         ("simcse", {"positives": "neighbours", "columns": True}, "`columns` and `positives` both say"),
-        ("simcse", {"within": 2}, "positives=itself needs within=1: give that, or other positives"),
-        ("neighbours", {"positives": "surroundings", "overlap": True}, "surroundings needs overlap=False: give"),
-        ("neighbours", {"kept": 0.5}, "neighbours needs kept=0.1"),
+        ("simcse", {"within": 2}, "positives=itself needs within=1: give that, or positives=neighbours"),
         # Of these, only the first was given: the others are the method's own.
-        ("cropping", {"positives": "surroundings"}, "surroundings needs span=1 overlap=False: give"),
-        ("simcse", {"span": 2, "kept": 0.5}, "needs span=1 kept=0.1"),
+        ("cropping", {"positives": "itself"}, "itself needs within=1 span=1 overlap=False: give"),
         ("mnrl", {"positives": "neighbours", "hard_negatives": True}, "`hard_negatives` is for three text columns"),
         ("neighbours", {"hard_negatives": True}, "positives=neighbours for one: leave it out, or"),
         ("simcse", {"pick_words": 3, "crop_words": 0.5}, "give one"),

@@ -26,9 +26,3 @@ def positives(size, anchor, longest, within, overlap):
     """Every span of at most `longest` sentences that is no further from the anchor than `within`."""
     spans = [(begin, end) for begin in range(size) for end in range(begin + 1, min(size, begin + longest) + 1)]
     return [span for span in spans if (0 if overlap else 1) <= distance(anchor, span) <= within]
-
-
-def surroundings(size, place, within, with_itself):
-    """The sentences at most `within` before and behind, the sentence itself where it stays."""
-    around = [other for other in range(size) if abs(other - place) <= within]
-    return around if with_itself else [other for other in around if other != place]

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from selfsent.data.packed import Packed, concatenate
 from selfsent.data.views.noise import CropWords, DeleteWords, Noise, PickWords
-from selfsent.data.views.positives import Passage, Span, Surroundings
+from selfsent.data.views.positives import Span
 from selfsent.data.views.view import View
 from selfsent.distributed import gather, rank
 from selfsent.errors import SettingsError
@@ -20,21 +20,17 @@ from selfsent.methods.method import OF_DOCUMENTS, Learner, Loss, Method, MethodO
 from selfsent.models.encoder import Encoder
 from selfsent.settings import Settings, setting
 
-Positives = Literal["itself", "neighbours", "surroundings"]
+Positives = Literal["itself", "neighbours"]
 POSITIVES = (
     "what the other view reads. itself: the sentence again; neighbours: a neighbour in its document, or several in a"
-    " row with --span; surroundings: the sentences around it, without it"
+    " row with --span"
 )
 _KEEP_BASE = (
     "weight of a loss that keeps the similarities of a batch near those of the base; neighbours and cropping take 1"
     " where the base is a sentence encoder already"
 )
-_UNREAD: dict[str, dict[str, float]] = {
-    "itself": {"within": 1, "span": 1, "overlap": False, "kept": 0.1},
-    "neighbours": {"kept": 0.1},
-    "surroundings": {"span": 1, "overlap": False},
-}
-"""Options that positives ignore, each with the only value allowed."""
+_UNREAD: dict[str, float] = {"within": 1, "span": 1, "overlap": False}
+"""Options of neighbours that `positives=itself` ignores, each with the only value allowed."""
 NOISES: dict[str, Callable[[Any], Noise]] = {
     **{"delete_words": DeleteWords, "pick_words": PickWords, "crop_words": CropWords}
 }
@@ -45,10 +41,9 @@ class ViewOptions(MethodOptions):
     """Options for the two views of a sentence, and the noise on them."""
 
     positives: Positives = setting("itself", POSITIVES)
-    within: int = setting(1, "how many sentences away a neighbour, or the surroundings, may be", minimum=1)
+    within: int = setting(1, "how many sentences away a neighbour may be", minimum=1)
     span: int = setting(1, "most sentences in a view that reads neighbours, drawn anew each time", minimum=1)
     overlap: bool = setting(False, "the two spans may share sentences")
-    kept: float = setting(0.1, "share of sentences that stay in their surroundings", minimum=0.0, maximum=1.0)
     delete_words: float = setting(0.0, "share of the words deleted from each view", minimum=0.0, maximum=0.95)
     pick_words: int = setting(0, "largest number of words that stay in a view; 0 keeps all", minimum=0)
     crop_words: float = setting(0.0, "largest share of words that stay, in one run; 0: all", minimum=0.0, maximum=1.0)
@@ -58,20 +53,17 @@ class ViewOptions(MethodOptions):
         if sum(bool(getattr(self, name)) for name in NOISES) > 1:
             raise SettingsError("delete_words, pick_words and crop_words are kinds of noise for one view: give one")
         # All are listed: some may be the method's defaults.
-        needed = [f"{name}={value}" for name, value in _UNREAD[self.positives].items() if getattr(self, name) != value]
-        if needed:
-            raise SettingsError(f"positives={self.positives} needs {' '.join(needed)}: give that, or other positives")
+        needed = [f"{name}={value}" for name, value in _UNREAD.items() if getattr(self, name) != value]
+        if needed and self.positives == "itself":
+            raise SettingsError(f"positives=itself needs {' '.join(needed)}: give that, or positives=neighbours")
 
     def views(self, second_column: int = 0) -> tuple[View, ...]:
         """The two views of each sentence."""
         noise = next((make(value) for name, make in NOISES.items() if (value := getattr(self, name))), None)
-        anchor: Passage | None = None
-        positive: Passage | None = None
+        anchor = positive = None
         if self.positives == "neighbours":
             positive = Span("positive", self.within, self.span, self.overlap)
             anchor = replace(positive, part="anchor") if self.span > 1 else None
-        elif self.positives == "surroundings":
-            positive = Surroundings(self.within, self.kept)
         return View(noise=noise, passage=anchor), View(second_column, noise, passage=positive)
 
     @property

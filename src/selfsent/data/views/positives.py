@@ -126,31 +126,6 @@ class Span:
 
 
 @dataclass(frozen=True)
-class Surroundings:
-    """The sentences at most `within` before and after a row, without the row itself: its cloze, inverted.
-
-    Args:
-        within: sentences on either side.
-        kept: share of the rows that stay in their surroundings (Lee et al. 2019: 0.1), so that words in common count.
-    """
-
-    within: int = 3
-    kept: float = 0.1
-
-    length_option = "within"
-
-    def __call__(self, rows: np.ndarray, key: int, documents: Documents) -> tuple[np.ndarray, np.ndarray]:
-        """The sentences around each row; a row that is alone in its document gets itself."""
-        first, position, last = documents.around(rows)
-        begin, end = np.maximum(first, position - self.within), np.minimum(last, position + self.within + 1)
-        counts = end - begin
-        positions = ranges(begin, counts)
-        stays = (uniforms(key, rows, draw=0) < self.kept) | (counts == 1)
-        keep = np.repeat(stays, counts) | (positions != np.repeat(position, counts))
-        return documents.rows(positions[keep]), counts - ~stays
-
-
-@dataclass(frozen=True)
 class Neighbour:
     """The sentence at a fixed distance from a row in its document; the row itself where there is none.
 
