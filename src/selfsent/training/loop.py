@@ -311,8 +311,7 @@ class Loop:
             progress = load_checkpoint(newest, self.learner, self.optimizer)
             self.step, self.sound = progress["step"], progress["sound"]
             dev = self.run_config.dev
-            if line := self.best.resume(progress["best"], dev, progress.get("dev", dev)):
-                self.notice(line)
+            self.best.resume(progress["best"], dev, progress.get("dev", dev))
             self.start_health = Health(**progress["start_health"]) if progress["start_health"] else None
         if rank() == 0:
             self.directory.forget_after(self.step)
