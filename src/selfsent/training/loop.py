@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any, cast
 
+import numpy as np
 import torch
 from accelerate import Accelerator, DistributedType
 from accelerate.state import is_initialized
@@ -50,20 +51,21 @@ class Meter:
     """Loss and speed since the last log line."""
 
     def __init__(self) -> None:
-        self.since = time.perf_counter()
-        self.total = self.count = self.norm = 0.0
-        self.sentences = self.tokens = 0
+        self.since, self.norm = time.perf_counter(), 0.0
+        self.sums = np.zeros(4)
+        """Loss, its count, sentences and tokens."""
 
     def add(self, total: float, count: float, norm: float, sentences: int, tokens: int) -> None:
         """Count one step, as `Loop.advance` returns it."""
-        self.total, self.count, self.norm = self.total + total, self.count + count, norm
-        self.sentences, self.tokens = self.sentences + sentences, self.tokens + tokens
+        self.sums += total, count, sentences, tokens
+        self.norm = norm
 
     def figures(self) -> dict[str, float]:
         """Mean loss, gradient norm, and sentences and tokens a second over all processes."""
-        seconds = max(time.perf_counter() - self.since, 1e-9)
-        speeds = {"sentences_per_second": self.sentences / seconds, "tokens_per_second": self.tokens / seconds}
-        return {"loss": self.total / max(self.count, 1e-12), "norm": self.norm, **speeds}
+        total, count, *done = self.sums.tolist()
+        sentences, tokens = (number / max(time.perf_counter() - self.since, 1e-9) for number in done)
+        loss = total / max(count, 1e-12)
+        return {"loss": loss, "norm": self.norm, "sentences_per_second": sentences, "tokens_per_second": tokens}
 
 
 class Loop:
