@@ -33,6 +33,7 @@ RUNS = {
     **{name: {} for name in ("ct-inbatch", "softmax, accumulated", "cosine", "triplet", "distil", "fastsent")},
     "neighbours, spans": {"span": 3, "within": 2, "overlap": True},
     "simcse": {"delete_words": 0.3},
+    "simcse of surroundings": {"positives": "surroundings", "within": 2},
     "ct": {"negatives": 2},  # groups of three, so that either process has whole ones
     "infomax": {"filters": 8},
     "infomax of products": {"filters": 8, "average": "sum", "temperature": 0.0},

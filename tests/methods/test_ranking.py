@@ -122,8 +122,8 @@ def test_the_base_is_no_part_of_what_is_trained_or_saved(learner_of):
 @pytest.mark.parametrize("method", ["simcse", "ntxent", "bootstrap", "ct-inbatch", "mnrl", "neighbours"])
 def test_every_method_of_two_views_takes_every_kind_of_positive(method, learner_of):
     chosen = get_method(method)
-    for given in ({"within": 2}, {"delete_words": 0.2}):
-        first, second = chosen.options(positives="neighbours", **given).views()
+    for given in ({"positives": "neighbours", "within": 2}, {"positives": "surroundings", "delete_words": 0.2}):
+        first, second = chosen.options(**given).views()
         assert (first.column, second.column, first.passage) == (0, 0, None)
         assert second.passage is not None
         assert first.noise == second.noise
