@@ -66,7 +66,7 @@ def test_only_static_embeddings_are_whitened_after_neighbours_by_default(method,
         ({"preset": "papers"}, "simcse has no settings 'papers'; it has published"),
         ({"accumulate": 2}, "lower batch_size instead"),
         ({"dropout": 1.0}, "dropout is 1.0"),
-        ({"whiten": 2}, "whiten is 2.0; it must be at most 1.0"),
+        ({"whiten": 2}, "whiten is 2; it must be at most 1.0"),
     ],
 )
 def test_what_a_method_does_not_take(changes, said):

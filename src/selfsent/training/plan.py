@@ -224,7 +224,7 @@ def make_plan(method: Method, base: str | Path | None = None, **changes: Any) ->
     if pooling is None and head != CNN_POOL:
         own = saved or method.pooling
         pooling = cast(Pooling, own) if own in POOLINGS else None
-    return Plan(method, options, settings, str(base), pooling, dropout, whiten, ignored, longest, chosen_head)
+    return Plan(method, options, settings, str(base), pooling, dropout, float(whiten), ignored, longest, chosen_head)
 
 
 def default_plan(corpus: Corpus, base: str | Path | None, **given: Any) -> tuple[Plan, str]:
