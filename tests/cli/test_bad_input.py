@@ -119,6 +119,13 @@ def test_absent_data_is_found_out_before_training(train, tmp_path, monkeypatch):
         (("encode", "bundled-raw", "no-such.txt", "--output", "x.npy"), "no-such.txt: no such file"),
         (("search", "bundled-raw", "no-such.txt", " "), "the query is empty"),
         (("search", "bundled-raw", "no-such.txt", "query", "--top", "0"), "--top is 0; it must be at least 1"),
+        (("search", "bundled-raw", "no-such.txt", "query", "--candidates", "9"), "give --rerank, too"),
+        (
+            ("search", "bundled", "no-such.txt", "query", "--rerank", "bm25"),
+            "bm25 cannot rerank: give a",
+        ),
+        (("search", "bundled", "no-such.txt", "query", "--rerank", "./none"), "there is no directory ./none"),
+        (("evaluate", "bundled+rerank:./none", "--task", "stsb"), "there is no directory ./none"),
         (("evaluate", "bundled-raw"), "nothing to score: give --task, --suite or --documents"),
         (("evaluate", "bundled-raw", "--task", "stsx"), "there is no task 'stsx'"),
         (("evaluate", "./no-such-model", "--task", "stsb"), "there is no directory ./no-such-model"),

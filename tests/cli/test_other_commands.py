@@ -49,6 +49,32 @@ def test_search_finds_the_sentence_itself_first(selfsent, model, sentences):
     assert several == [f"# {lines[7]}", f"1.000  {lines[7]}", f"# {lines[8]}", f"1.000  {lines[8]}"]
 
 
+def test_search_is_reranked(selfsent, model, base, sentences, tmp_path):
+    from torch import nn
+
+    from selfsent.models.cross_encoder import CrossEncoder
+    from selfsent.models.loading import load_encoder
+
+    CrossEncoder(load_encoder(base), 1, nn.Identity()).save(tmp_path / "cross")
+    asked = ("search", model, sentences, "ba de", "--top", 2)
+    for rerank, measure, weight in ((base, "cosine", 0.5), (tmp_path / "cross", "score", 0)):
+        how = (*asked, "--rerank", rerank, "--candidates", 7)
+        done = selfsent(*how, "--json", "-", "--output", tmp_path / "hits.csv")
+        assert done.status == 0, done.err
+        told = json.loads(done.out)
+        assert [told[name] for name in ("rerank", "candidates", "word_weight")] == [str(rerank), 7, weight]
+        hits = told["queries"][0]["hits"]
+        assert [*hits[0]] == [measure, "words", "row", "repeats", "text"]
+        assert (tmp_path / "hits.csv").read_text().startswith(f"query,{measure},words,row")
+        shown = [f"{(hit[measure] + weight * hit['words']) / (1 + weight):.3f}  {hit['text']}" for hit in hits]
+        assert selfsent(*how).out.splitlines() == shown
+    (tmp_path / "t.csv").write_text("text,score\nba de,3\nko mi,4\n")
+    taken = ("search", model, tmp_path / "t.csv", "ba", "--text-column", "text", "--keep", "score", "--rerank")
+    assert selfsent(*taken, base).status == 0
+    complaint = selfsent(*taken, tmp_path / "cross").late_complaint
+    assert "the results of a cross-encoder have a column 'score' of their own; rename yours" in complaint
+
+
 def test_vectors_of_encode_serve_the_other_commands(selfsent, model, sentences, tmp_path, monkeypatch):
     commands = (
         ("search", model, sentences, "ba de", "--top", 2),
