@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -65,8 +66,10 @@ UNCONNECTED = ("short-sentences", "captions", "queries", "factbook")
 """Whose lines have nothing to do with each other."""
 PASSAGE, LONGEST, AT_ONCE = 90, 128, 8192
 """Words of a passage; tokens that teacher and table read of a text; texts whose vectors make one file."""
-TABLE = {"size": 256, "batch": 1024, "rate": 0.02, "scale": 20.0, "pairs": 512, "weight": 0.3}
-"""Of the table; `weight` is that of the loss of the pairs."""
+SIZE, BATCH, PAIRS, SCALE = 256, 1024, 512, 20.0
+"""Of the table: numbers of a vector, texts and pairs in a step, and what multiplies cosines."""
+ROUNDS = ((1800, 0.02, 0.2), (1000, 0.01, 0.1), (800, 0.006, 0.05))
+"""Of its training: steps, the rate at their beginning, which falls to zero, and the weight of the loss of the pairs."""
 LENGTH, COMMON = 4.0, 1e-3
 """Length of a rare token's vector at the start, and the share of the text at which it is shorter by the root of 2."""
 RAW = "bundled-raw"
@@ -80,6 +83,8 @@ SHORT_RATE = 2e-4
 """The rate on short sentences."""
 QUIET = 1 / 64
 """By which the vectors of a table's tokens without letters are multiplied: half precision holds that exactly."""
+LETTER = 1 / 2
+"""The same for tokens of one letter, in the table after the teacher."""
 
 
 def documents(text: Path, name: str) -> list[list[str]]:
@@ -192,15 +197,20 @@ def both_ways(scores: Tensor) -> Tensor:
     return (F.cross_entropy(scores, right) + F.cross_entropy(scores.T, right)) / 2
 
 
-def table(output: Path, teacher: Path, steps: int) -> tuple[Tokenizer, Tensor]:
-    """A table after a teacher; a checkpoint every 500 steps."""
+def course(rounds: tuple[tuple[int, float, float], ...]) -> list[tuple[float, float]]:
+    """The rate and the weight of pairs at each step."""
+    return [(rate * (1 - step / steps), weight) for steps, rate, weight in rounds for step in range(steps)]
+
+
+def table(output: Path, teacher: Path) -> tuple[Tokenizer, Tensor]:
+    """A table after a teacher; a checkpoint every 200 steps."""
     texts = (output / "sample.txt").read_text(encoding="utf-8").splitlines()
     pairs = json.loads((output / "pairs.json").read_text(encoding="utf-8"))
     targets = vectors(output, teacher, texts)
     tokenizer, weight = start(teacher)
     bags, left, right = (Bags(tokenizer, part) for part in (texts, *map(list, zip(*pairs, strict=True))))
     usual = torch.from_numpy(targets[:60_000]).float()
-    directions = torch.linalg.eigh(usual.T @ usual).eigenvectors[:, -TABLE["size"] :]
+    directions = torch.linalg.eigh(usual.T @ usual).eigenvectors[:, -SIZE:]
     share = torch.from_numpy(np.bincount(bags.ids, minlength=len(weight)) + 1.0).float()
     weight = F.normalize(weight @ directions, dim=-1) * LENGTH
     weight *= (COMMON / (COMMON + share / share.sum())).sqrt()[:, None]
@@ -213,11 +223,11 @@ def table(output: Path, teacher: Path, steps: int) -> tuple[Tokenizer, Tensor]:
         begin, kept, state = torch.load(place)
         weight.data, bridge.data = kept
         learner.load_state_dict(state)
-    of_texts = batches(np.flatnonzero(bags.lengths), TABLE["batch"], 1 + begin)
-    of_pairs = batches(np.flatnonzero(left.lengths * right.lengths), TABLE["pairs"], 2 + begin)
-    for step in range(begin, steps):
+    of_texts = batches(np.flatnonzero(bags.lengths), BATCH, 1 + begin)
+    of_pairs = batches(np.flatnonzero(left.lengths * right.lengths), PAIRS, 2 + begin)
+    for step, (rate, paired) in enumerate(course(ROUNDS)[begin:], begin):
         for group in learner.param_groups:
-            group["lr"] = TABLE["rate"] * group.get("slower", 1.0) * (1 - step / steps)
+            group["lr"] = rate * group.get("slower", 1.0)
         rows, matched = next(of_texts), next(of_pairs)
         goal = F.normalize(torch.from_numpy(targets[rows]).float(), dim=-1)
         mine, title, body = (
@@ -225,22 +235,21 @@ def table(output: Path, teacher: Path, steps: int) -> tuple[Tokenizer, Tensor]:
             for ids, begins in (bags[rows], left[matched], right[matched])
         )
         own = torch.eye(len(rows), dtype=torch.bool)
-        alike, wanted = ((part @ part.T * TABLE["scale"]).masked_fill(own, -1e4) for part in (mine, goal))
-        loss = both_ways(F.normalize(mine @ bridge.T, dim=-1) @ goal.T * TABLE["scale"])
+        alike, wanted = ((part @ part.T * SCALE).masked_fill(own, -1e4) for part in (mine, goal))
+        loss = both_ways(F.normalize(mine @ bridge.T, dim=-1) @ goal.T * SCALE)
         loss = loss + F.kl_div(alike.log_softmax(-1), wanted.softmax(-1), reduction="batchmean")
-        loss = loss + TABLE["weight"] * both_ways(title @ body.T * TABLE["scale"])
+        loss = loss + paired * both_ways(title @ body.T * SCALE)
         learner.zero_grad()
         loss.backward()
         learner.step()
-        if step % 100 == 99:
+        if step % 200 == 199:
             print(step + 1, round(float(loss), 3), flush=True)
-        if step % 500 == 499:
             torch.save((step + 1, (weight.data, bridge.data), learner.state_dict()), part := place.with_suffix(".part"))
             part.rename(place)
     return tokenizer, weight.data
 
 
-def rounded(weight: Tensor, bits: int = 9) -> Tensor:
+def rounded(weight: Tensor, bits: int = 10) -> Tensor:
     """A table on a grid of powers of two: half precision holds its numbers, and they pack into half the room."""
     step = 2.0 ** torch.ceil(torch.log2(weight.abs().max() / (2 ** (bits - 1) - 1)))
     return (weight / step).round() * step
@@ -289,7 +298,6 @@ def main() -> None:
     parser.add_argument("--text", type=Path, help="folder of the sources")
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--teacher", default="all-MiniLM-L6-v2")
-    parser.add_argument("--steps", type=int, default=3000, help="of the table")
     options = parser.parse_args()
     output = options.output
     output.mkdir(parents=True, exist_ok=True)
@@ -297,8 +305,10 @@ def main() -> None:
     if options.stage == "sample":
         sample(options.text, output)
     elif options.stage == "table":
-        tokenizer, weight = table(output, Path(base_of(options.teacher)), options.steps)
-        weight = quiet(tokenizer.get_vocab(), rounded(weight))
+        tokenizer, weight = table(output, Path(base_of(options.teacher)))
+        known = tokenizer.get_vocab()
+        weight = quiet(known, rounded(weight))
+        weight[[n for token, n in known.items() if re.fullmatch("(##)?[a-z]", token)]] *= LETTER
         save_half(SentenceTransformer(modules=[StaticEmbedding(tokenizer, weight.numpy())]), output / "bundled")
     elif options.stage == "raw":
         files = [options.text / f"{name}.txt.zst" for name in SOURCES if name not in UNCONNECTED]
