@@ -6,6 +6,7 @@ import tiny
 from naive import comparisons, supervision
 from selfsent.methods import get_method
 from selfsent.methods.ranking import in_batch_cross_entropy, list_loss, no_negatives, similarities
+from selfsent.settings import Settings
 
 IDS = [[2, 7, 3], [2, 8, 9, 3], [2, 7, 3], [2, 10, 3], [2, 8, 3]]
 
@@ -189,3 +190,22 @@ def test_a_mined_negative_of_the_texts_own_document_does_not_count():
     mined = packed([[2, 30, 3], [2, 31, 3], [2, 32, 3]], [5, 1, 0])
     found = no_negatives(query, [partner, mined])[:, 3:]
     assert found.int().tolist() == [[0, 0, 1], [0, 1, 0], [0, 0, 0]]
+
+
+def test_views_read_the_candidates_of_what_asks(learner_of):
+    """Four sentences each are a document; half of the rows ask by their title, and then its candidates are read."""
+    options = get_method("neighbours").options(positives="title,document", mined=2, kept=0.0)
+    sentences = tiny.make_sentences(24, seed=2)
+    learner = learner_of("neighbours", positives="title,document", mined=2, kept=0.0)
+    batches = tiny.make_batches(learner, options.views(), Settings(batch_size=8, seed=3), sentences)
+    batches.mined = np.arange(48).reshape(24, 2) // 4 % 6 * 4  # firsts of documents
+    rows = np.array([5, 10, 3, 21, 14, 0, 17, 9])
+    first, _, *mined = (view.given_documents for view in batches.views_of(rows, 0))
+    asked = batches._asked(rows, 0)
+    assert first.tolist() == (rows // 4).tolist()
+    assert set(asked - rows // 4 * 4) > {0}
+    assert 0 < (asked != rows).sum() < len(rows)
+    assert [part.tolist() for part in mined] == (batches.mined[asked].T // 4).tolist()
+    lengths = batches.views_of(rows, 0)[2].given_lengths - 2
+    whole = batches.tables[0].lengths(np.arange(24)).reshape(6, 4).sum(1)
+    assert lengths.tolist() == whole[batches.mined[asked, 0] // 4].tolist()
