@@ -38,7 +38,7 @@ _ODD = (
 ).split()
 _ODD += [b"\r", b"\n", b"\r\n", b"\n\n", b"\t", b"<<: *a", b"- ", b" " * 300, b"9" * 400, b"a" * 5000]
 _COMMANDS = (
-    "train encode search pairs cluster evaluate augment table export methods label pretrain compare analyse --help"
+    "train encode search pairs cluster evaluate augment table export methods label pretrain compare --help"
     " --version trian"
 ).split()
 _FLAGS = (

@@ -1,13 +1,17 @@
-"""Resumable work over rows: vectors in one table, or rows of any kind as a parquet file for each chunk."""
+"""Resumable work: vectors of rows in one table, vectors of any texts, or rows of any kind in chunks of parquet."""
 
 from __future__ import annotations
 
 import json
 import os
 import shutil
-from collections.abc import Mapping
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -19,6 +23,10 @@ from selfsent.locks import lock_range
 
 _CHECKED = 1 << 15
 """Rows checked at a time."""
+_ASKED, _MADE = 500, 256
+"""Texts looked up at a time, and encoded and written at a time: an interruption loses at most as many."""
+_WAIT = 60
+"""Seconds to wait while another process writes."""
 
 
 class RowTable:
@@ -108,6 +116,60 @@ def _checksums(vectors: NDArray[Any]) -> NDArray[np.uint32]:
     """(n,) checksums of vectors (n, d), not 0 for zeros; any change of one number changes them."""
     numbers = np.ascontiguousarray(vectors).view(f"u{vectors.dtype.itemsize}")
     return np.asarray(np.add.reduce(numbers, axis=1, dtype=np.uint32, initial=1))
+
+
+class VectorsOfTexts:
+    """Vectors of texts on disk, whatever corpus the texts are from: each is computed when it is first asked for.
+
+    An SQLite file of vectors with their checksums, by a digest of the text. Several processes may use it, and one that
+    is damaged begins again.
+
+    Args:
+        path: the file; it belongs to one encoder.
+        encode: (n,) texts -> (n, d) float32.
+
+    Raises:
+        OutputError: it cannot be written.
+    """
+
+    def __init__(self, path: Path, encode: Callable[[Sequence[str]], NDArray[np.float32]]) -> None:
+        self.path, self._encode = path, encode
+
+    def __call__(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """The vectors of texts, (n, d)."""
+        try:
+            with output_errors(self.path):
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                return self._vectors(texts)
+            except sqlite3.OperationalError:
+                raise
+            except sqlite3.DatabaseError:  # not SQLite's, or damaged
+                warn_damaged(self.path)
+                for file in (self.path, self.path.with_name(f"{self.path.name}-journal")):
+                    file.unlink(missing_ok=True)
+                return self._vectors(texts)
+        except sqlite3.Error as error:  # read-only, full, or locked for long
+            raise OutputError(f"{self.path} cannot be written: {error}") from error
+
+    def _vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        keys = [blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest() for text in texts]
+        found: dict[bytes, bytes] = {}
+        with closing(sqlite3.connect(self.path, timeout=_WAIT)) as file:
+            file.execute("CREATE TABLE IF NOT EXISTS vectors (text BLOB PRIMARY KEY, vector BLOB, sum INT)")
+            for start in range(0, len(keys), _ASKED):
+                asked = keys[start : start + _ASKED]
+                rows = file.execute(f"SELECT * FROM vectors WHERE text IN ({','.join('?' * len(asked))})", asked)
+                found.update((key, vector) for key, vector, total in rows if crc32(key + vector) == total)
+            new = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
+            for start in range(0, len(new), _MADE):
+                made = [*new][start : start + _MADE]
+                vectors = self._encode([new[key] for key in made])
+                found.update((key, vector.astype("<f4").tobytes()) for key, vector in zip(made, vectors, strict=True))
+                with file:
+                    new_rows = [(key, found[key], crc32(key + found[key])) for key in made]
+                    file.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)", new_rows)
+        return np.stack([np.frombuffer(found[key], "<f4") for key in keys])
 
 
 class Chunks:

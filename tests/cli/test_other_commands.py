@@ -1,5 +1,5 @@
+import io
 import json
-import os
 import subprocess
 import sys
 
@@ -47,6 +47,32 @@ def test_search_finds_the_sentence_itself_first(selfsent, model, sentences):
     cosine = ("--top", 1, "--word-weight", 0)
     several = selfsent("search", model, sentences, lines[7], lines[8], *cosine).out.splitlines()
     assert several == [f"# {lines[7]}", f"1.000  {lines[7]}", f"# {lines[8]}", f"1.000  {lines[8]}"]
+
+
+def test_search_is_reranked(selfsent, model, base, sentences, tmp_path):
+    from torch import nn
+
+    from selfsent.models.cross_encoder import CrossEncoder
+    from selfsent.models.loading import load_encoder
+
+    CrossEncoder(load_encoder(base), 1, nn.Identity()).save(tmp_path / "cross")
+    asked = ("search", model, sentences, "ba de", "--top", 2)
+    for rerank, measure, weight in ((base, "cosine", 0.5), (tmp_path / "cross", "score", 0)):
+        how = (*asked, "--rerank", rerank, "--candidates", 7)
+        done = selfsent(*how, "--json", "-", "--output", tmp_path / "hits.csv")
+        assert done.status == 0, done.err
+        told = json.loads(done.out)
+        assert [told[name] for name in ("rerank", "candidates", "word_weight")] == [str(rerank), 7, weight]
+        hits = told["queries"][0]["hits"]
+        assert [*hits[0]] == [measure, "words", "row", "repeats", "text"]
+        assert (tmp_path / "hits.csv").read_text().startswith(f"query,{measure},words,row")
+        shown = [f"{(hit[measure] + weight * hit['words']) / (1 + weight):.3f}  {hit['text']}" for hit in hits]
+        assert selfsent(*how).out.splitlines() == shown
+    (tmp_path / "t.csv").write_text("text,score\nba de,3\nko mi,4\n")
+    taken = ("search", model, tmp_path / "t.csv", "ba", "--text-column", "text", "--keep", "score", "--rerank")
+    assert selfsent(*taken, base).status == 0
+    complaint = selfsent(*taken, tmp_path / "cross").late_complaint
+    assert "the results of a cross-encoder have a column 'score' of their own; rename yours" in complaint
 
 
 def test_vectors_of_encode_serve_the_other_commands(selfsent, model, sentences, tmp_path, monkeypatch):
@@ -110,15 +136,14 @@ def test_names_of_a_corpus_are_never_its_sentences(selfsent, model, sentences, t
     assert pq.read_table(tmp_path / "v.parquet")["text"].to_pylist()[-2:] == ["ba de", "ko mi"]
 
 
-def test_standard_output_that_lacks_a_character(selfsent, model, tmp_path):
+def test_standard_output_that_lacks_a_character(selfsent, model, tmp_path, monkeypatch):
     (tmp_path / "a.txt").write_text("ba → de\nko mi\n")
-    command = ("search", model, tmp_path / "a.txt", "ba de", "--top", 2)
-    environment = {**os.environ, "PYTHONIOENCODING": "latin-1"}
     for more, shown in (((), rb"ba \u2192 de"), (("--json", "-"), "ba → de".encode())):
-        words = [sys.executable, "-m", "selfsent", *map(str, (*command, *more))]
-        done = subprocess.run(words, env=environment, capture_output=True, check=False)
-        assert done.returncode == 0, done.stderr
-        assert shown in done.stdout
+        latin = io.TextIOWrapper(io.BytesIO(), encoding="latin-1")
+        monkeypatch.setattr(sys, "stdout", latin)
+        assert selfsent("search", model, tmp_path / "a.txt", "ba de", "--top", 2, *more).status == 0
+        latin.flush()
+        assert shown in latin.buffer.getvalue()
 
 
 def test_what_is_read_is_not_replaced(selfsent, model, sentences, tmp_path):
@@ -149,8 +174,6 @@ def test_what_is_read_is_not_replaced(selfsent, model, sentences, tmp_path):
     assert "which is read" in selfsent("evaluate", kept, "--pairs", scored, "--vectors", kept).complaint
     assert "--output is empty" in selfsent("search", model, table, "ba", "--output", "").complaint
     assert "which is read" in selfsent("evaluate", model, "--documents", table, "--csv", table).complaint
-    scores = ("analyse", "space", model, "--pairs", scored)
-    assert "which is read" in selfsent(*scores, "--json", scored).complaint
     other = ("pairs", model, sentences, "--without", table)
     assert "which is read" in selfsent(*other, "--output", table).complaint
     assert table.read_bytes() == before

@@ -14,6 +14,7 @@ from selfsent.errors import DataError
 from selfsent.evaluation.stats.metrics import cosines
 from selfsent.evaluation.stats.resampling import Floats
 from selfsent.lexical.scores import SEARCH_WEIGHT
+from selfsent.resumable import VectorsOfTexts
 
 Encode = Callable[[Sequence[str]], Vectors]
 """n texts -> (n, d)."""
@@ -118,6 +119,11 @@ class Encoder:
             self._vectors = grown
         self._vectors[start:end] = vectors
         self._rows.update((text, start + number) for number, text in enumerate(new))
+
+    def keep(self, path: Path) -> None:
+        """Keep the vectors of texts that are searched in a file (see `VectorsOfTexts`), for later processes as well."""
+        held = self._searching[1]
+        self._searching[1] = Encoder(VectorsOfTexts(path, held._encode), self.name)
 
     def similarity(self, left: Sequence[str], right: Sequence[str]) -> Floats:
         """The cosine of each pair of texts, (n,), computed in float64; NaN becomes 0."""
