@@ -192,20 +192,6 @@ def test_train_leaves_random_numbers_and_what_transformers_says_alone(base, tmp_
             logging.disable_progress_bar()
 
 
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("text_column", r"it belongs to the corpus: train\(read_corpus\(..., text_column=...\), ...\)"),
-        ("map", "it is `map_points`"),
-        ("track", "it is `trackers`"),
-        ("settings", "the preset is `preset`"),
-    ],
-)
-def test_names_of_the_command_line_lead_to_those_of_python(name, said, tmp_path):
-    with pytest.raises(SettingsError, match=said):
-        selfsent.train(["a b", "c d"], output=tmp_path / "r", quiet=True, **{name: "x"})
-
-
 def test_a_result_is_shown_as_a_table_and_heard(scored_run, with_documents):
     from selfsent.progress import Progress
 

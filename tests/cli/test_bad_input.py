@@ -26,7 +26,7 @@ def nothing_written(tmp_path):
         (("--steps", "0"), "--steps is 0; it must be at least 1"),
         (("--steps", "5", "--epochs", "1"), "--steps and --epochs both say how long to train"),
         (("--learning-rate", "nan"), "--learning-rate is nan; it must be a finite number"),
-        (("--dropout", "1"), "--dropout is 1.0; it must be at least 0 and below 1"),
+        (("--dropout", "1"), "--dropout is 1.0; it must be at most 0.99"),
         (("--schedule", "wild"), "argument --schedule: invalid choice: 'wild'"),
         (("--keep", "1"), "--keep is 1; it must be at least 2"),
         (("--keep-best",), "--keep-best needs --dev to say what to score"),
