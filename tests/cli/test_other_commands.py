@@ -3,6 +3,7 @@ import json
 import subprocess
 import sys
 
+import fsspec
 import numpy as np
 import pyarrow.parquet as pq
 
@@ -169,7 +170,7 @@ def test_what_is_read_is_not_replaced(selfsent, model, sentences, tmp_path):
         done = selfsent("evaluate", model, "--pairs", scored, "--json", model / "scores.json")
         assert done.status == 0, done.err
     (model / "scores.json").unlink()
-    kept = tmp_path / "v.npz"
+    kept = tmp_path / "v.parquet"
     assert selfsent("evaluate", model, "--pairs", scored, "--vectors", kept).status == 0
     assert "which is read" in selfsent("evaluate", kept, "--pairs", scored, "--vectors", kept).complaint
     assert "--output is empty" in selfsent("search", model, table, "ba", "--output", "").complaint
@@ -194,3 +195,23 @@ def test_an_output_that_cannot_be_made_is_told_first(selfsent, model, sentences,
 def test_standard_input_that_is_closed_holds_nothing(selfsent, model, tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "stdin", None)
     assert "no text in it" in selfsent("encode", model, "-", "--output", tmp_path / "v.npy").complaint
+
+
+def test_an_address_wherever_a_file_is_taken(sentences, base, selfsent, tmp_path):
+    memory = fsspec.filesystem("memory")
+    memory.pipe("/shelf/sentences.txt", sentences.read_bytes())
+    try:
+        assert (
+            "is remote: name a local file" in selfsent("encode", base, sentences, "--output", "s3://b/x.npy").complaint
+        )
+        outcome = selfsent("search", base, "memory://shelf/sentences.txt", "ba", "--without", "memory://shelf/*.txt")
+        assert "no text in it besides what is to be left out" in outcome.late_complaint
+        for command in (
+            ["search", base, "memory://shelf/none.txt", "x"],
+            ["train", "memory://shelf/none.txt", "--output", tmp_path],
+        ):
+            assert selfsent(*command).complaint == "selfsent: memory://shelf/none.txt: not found"
+        assert selfsent("encode", base, "memory://shelf", "--output", tmp_path / "x.npy").status == 0
+    finally:
+        memory.store.clear()
+        memory.pseudo_dirs[:] = [""]

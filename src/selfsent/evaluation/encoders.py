@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from selfsent.data.vector_files import FORMATS, UNKNOWN, StoredVectors, Vectors
+from selfsent.data.vector_files import SUFFIX, UNKNOWN, StoredVectors, Vectors
 from selfsent.errors import BaseEncoderError, SettingsError
 from selfsent.evaluation.datasets.leaks import trained_by, trained_on
 from selfsent.evaluation.encoder import Encode, Encoder, FittedEncoder, PairEncoder
@@ -135,7 +135,7 @@ def _special(path: str) -> tuple[Callable[[], object], Callable[[str], Encoder]]
     if trained := paragraphs_file(path):
         paragraphs = ParagraphVectors(*trained)
         return paragraphs.check, lambda label: Encoder(paragraphs, label, paragraphs.kind)
-    if path.endswith(FORMATS):
+    if path.endswith(SUFFIX):
         return partial(StoredVectors, Path(path)), partial(_stored, path)
     if _FACTORY.fullmatch(path):
         return partial(load_object, path), lambda label: as_encoder(load_object(path)(), name=label)
