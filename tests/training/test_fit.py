@@ -13,7 +13,7 @@ from selfsent.models.loading import load_encoder
 from selfsent.progress import Progress
 from selfsent.training import fit
 from selfsent.training.defaults import LARGE
-from selfsent.training.fit import fitted
+from selfsent.training.fit import fitted, rows_with_neighbours
 from selfsent.training.plan import config_of, default_plan, make_plan
 
 STEPPING = [method for method in METHODS.values() if not method.closed_form]
