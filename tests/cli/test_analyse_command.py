@@ -5,8 +5,6 @@ import pytest
 
 import tiny
 
-PNG = b"\x89PNG\r\n"
-
 
 @pytest.fixture
 def pairs(tmp_path):
@@ -36,58 +34,35 @@ def trainer(tmp_path, monkeypatch):
     sys.modules.pop("quick_trainer", None)
 
 
-def plots(tmp_path):
-    """Flags for a plot in both formats, and a check that they were drawn."""
-    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
-    png, svg = tmp_path / "x.png", tmp_path / "x.svg"
-
-    def drawn(*texts):
-        assert png.read_bytes().startswith(PNG)
-        assert "<svg" in svg.read_text()
-        for text in texts:
-            assert text in svg.read_text()
-
-    return ("--plot", png, "--plot", svg), drawn
-
-
 def test_words(selfsent, trainer, pairs, tmp_path):
-    flags, drawn = plots(tmp_path)
-    done = selfsent("analyse", "words", f"{trainer}:model", "--pairs", pairs, *flags, "--json", tmp_path / "x.json")
+    done = selfsent("analyse", "words", f"{trainer}:model", "--pairs", pairs, "--json", tmp_path / "x.json")
     assert done.status == 0, done.err
     found = json.loads((tmp_path / "x.json").read_text())["words"][f"{trainer}:model"]
     assert found["sentences"] == 10
     assert sum(found["decisive"].values()) == pytest.approx(1)
     assert "NOUN" in done.out
-    drawn("nouns", "share of all words", "10 sentences")
 
 
-def test_space(selfsent, trainer, pairs, tmp_path, monkeypatch):
-    flags, drawn = plots(tmp_path)
+def test_space(selfsent, trainer, pairs):
     models = (f"{trainer}:model", f"{trainer}:perfect")
-    done = selfsent("analyse", "space", *models, "--pairs", pairs, *flags, "--json", "-")
+    done = selfsent("analyse", "space", *models, "--pairs", pairs, "--json", "-")
     assert done.status == 0, done.err
     low, high = json.loads(done.out)["space"]
     assert (low["model"], high["model"]) == models
     assert high["uniformity"] < low["uniformity"] < 0 < low["alignment"]
-    drawn(*models, "alignment", "uniformity")
-    monkeypatch.setattr("selfsent.papers.plots.find_spec", lambda name: None)
-    complaint = selfsent("analyse", "space", "bundled-raw", "--pairs", pairs, "--plot", "x.png").complaint
-    assert "plots need matplotlib: pip install 'selfsent[plot]'" in complaint
 
 
 def test_corpus_size(selfsent, base, documents, tmp_path):
-    flags, drawn = plots(tmp_path)
     settings = ("--method", "simcse", "--base", base, "--steps", 1, "--batch-size", 8, "--max-length", 32)
     sizes = ("--sizes", "100,400", "--seeds", "0,1", "--output", tmp_path / "runs")
     arguments = ("analyse", "corpus-size", documents, *settings, *sizes)
-    done = selfsent(*arguments, *flags, "--json", tmp_path / "x.json")
+    done = selfsent(*arguments, "--json", tmp_path / "x.json")
     assert done.status == 0, done.err
     plain = json.loads((tmp_path / "x.json").read_text())
     assert [point["size"] for point in plain["curve"]] == [100, 400]
     assert all(point["deviation"] >= 0 for point in plain["curve"])
     assert plain["metric"] == "context"
     assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == ["100-0", "100-1", "400-0", "400-1"]
-    drawn("training sentences", "context")
 
     written = (tmp_path / "runs" / "400-1" / "run.json").stat().st_mtime_ns
     assert json.loads(selfsent(*arguments, "--json", "-").out) == plain
@@ -99,7 +74,6 @@ def test_corpus_size(selfsent, base, documents, tmp_path):
     [
         ((), "the following arguments are required: COMMAND"),
         (("space", "bundled-raw"), "--task or --pairs"),
-        (("space", "bundled-raw", "--task", "stsb", "--plot", "x.pdf"), "must end in .png or .svg"),
         (("space", "./nothing", "--pairs", "pairs.tsv"), "there is no directory ./nothing"),
         (("corpus-size", "x.txt", "--output", "runs", "--sizes", "many"), "must be whole numbers with commas"),
         (("corpus-size", "x.txt", "--output", "runs", "--sizes", "1,5"), "--sizes is 1; each must be at least 2"),

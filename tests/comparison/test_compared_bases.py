@@ -9,9 +9,9 @@ from selfsent.models.loading import load_encoder
 def test_a_base_has_a_short_name_that_no_other_has(tmp_path):
     (tmp_path / "words.txt").write_text("red 1 2\n")
     words = tmp_path / "words.txt"
-    found = known_bases(["bundled", f"glove:{words}", f"sif:{words}"], lambda line: None)
-    assert [base.label for base in found] == ["bundled", "glove:words.txt", "sif:words.txt"]
-    assert [base.untrained for base in found] == ["untrained bundled", "glove:words.txt", "sif:words.txt"]
+    found = known_bases(["bundled", f"glove:{words}", f"nostop:{words}"], lambda line: None)
+    assert [base.label for base in found] == ["bundled", "glove:words.txt", "nostop:words.txt"]
+    assert [base.untrained for base in found] == ["untrained bundled", "glove:words.txt", "nostop:words.txt"]
     assert found[0].trained("mlm") == "mlm from bundled"
     assert found[0].digest
     assert found[1].digest == ""
@@ -45,7 +45,7 @@ def test_strong_is_a_transformer_that_others_trained_to_make_sentence_vectors(ba
 
 def test_there_must_be_something_to_train(tmp_path):
     (tmp_path / "words.txt").write_text("red 1 2\n")
-    both = [f"{kind}:{tmp_path / 'words.txt'}" for kind in ("glove", "sif")]
+    both = [f"{kind}:{tmp_path / 'words.txt'}" for kind in ("glove", "nostop")]
     with pytest.raises(SettingsError, match="none of these bases can be trained: selfsent evaluate --documents"):
         known_bases(both, lambda line: None)
     with pytest.raises(SettingsError, match="leave bm25 out of `base`"):

@@ -1,8 +1,8 @@
-"""`selfsent analyse`: the papers' analyses, each as a table, JSON and a plot."""
+"""`selfsent analyse`: the papers' analyses, each as a table and JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import MISSING, asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -16,7 +16,6 @@ from selfsent.errors import SettingsError
 from selfsent.settings import Settings, setting
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from rich.table import Table
 
     from selfsent.evaluation.datasets.declared import Rows
@@ -25,24 +24,14 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class _Analysis(WithData, Encoding):
-    plot: tuple[str, ...] = setting((), ".png or .svg; may be repeated", repeat=True, metavar="FILE")
     json: str | None = setting(None, "everything, as one object; - for standard output alone", metavar="FILE")
 
     def check_files(self, read: Iterable[str | None] = ()) -> None:
         """Reject outputs that cannot be written or that are inputs."""
-        from selfsent.papers.plots import check_plots
+        check_outputs({"--json": self.json}, list(read))
 
-        check_outputs({"--json": self.json, **{f"--plot {path}": path for path in self.plot}}, list(read))
-        check_plots(list(self.plot))
-
-    def finish(self, table: Table, plain: Any, plot: Callable[[Axes], None] | None = None) -> None:
-        """Draw the plots, and write the result as JSON or show it as a table."""
-        from selfsent.papers.plots import draw
-
-        if plot and self.plot:
-            draw(plot, list(self.plot))
-            for path in self.plot:
-                notice(f"the plot is in {path}")
+    def finish(self, table: Table, plain: Any) -> None:
+        """Write the result as JSON or show it as a table."""
         if not write_outputs({self.json: lambda: as_line(plain)}):
             show(table)
 
@@ -92,7 +81,6 @@ class Words(_OfPairs):
     def run(self) -> None:
         """Show the importance of each part of speech."""
         from selfsent.papers.analysis import similar_pairs, word_importance
-        from selfsent.papers.plots import plot_words
 
         rows = self.read_pairs()
         pairs = similar_pairs(rows, self.least)
@@ -103,7 +91,7 @@ class Words(_OfPairs):
         )
         table = table_of(["decisive word, %", *found, "all words"], kinds)
         plain = {name: asdict(one) for name, one in found.items()}
-        self.finish(table, {"pairs": rows.name, "words": plain}, lambda axes: plot_words(axes, found))
+        self.finish(table, {"pairs": rows.name, "words": plain})
 
 
 @dataclass(kw_only=True)
@@ -115,14 +103,12 @@ class Space(_OfPairs):
     def run(self) -> None:
         """Show alignment and uniformity."""
         from selfsent.papers.analysis import space
-        from selfsent.papers.plots import plot_space
 
         rows = self.read_pairs()
         found = [space(encoder, rows, self.least) for encoder in self.encoders()]
         cells = ([one.model, f"{one.alignment:.3f}", f"{one.uniformity:.3f}"] for one in found)
         table = table_of(["model", "alignment", "uniformity"], cells)
-        plain = {"pairs": rows.name, "space": list(map(asdict, found))}
-        self.finish(table, plain, lambda axes: plot_space(axes, found))
+        self.finish(table, {"pairs": rows.name, "space": list(map(asdict, found))})
 
 
 @dataclass(kw_only=True)
@@ -142,7 +128,6 @@ class CorpusSize(_Analysis, Reading):
     def run(self) -> None:
         """Train, and show the curve."""
         from selfsent.papers.corpus_size import check_corpus_size, corpus_size
-        from selfsent.papers.plots import plot_corpus_size
 
         if self.sizes and self.sizes[0] < 2:
             raise SettingsError(f"sizes is {self.sizes[0]}; each must be at least 2")
@@ -160,7 +145,7 @@ class CorpusSize(_Analysis, Reading):
         points = [{"size": size, "mean": one.mean, "deviation": one.deviation} for size, one in curve.items()]
         plain = {"method": self.method, "base": self.base, "metric": metric, "seeds": list(self.seeds), "curve": points}
         table = table_of([f"{corpus.report.unit}s", metric], cells)
-        self.finish(table, plain, lambda axes: plot_corpus_size(axes, curve, metric))
+        self.finish(table, plain)
 
 
 @dataclass(kw_only=True)

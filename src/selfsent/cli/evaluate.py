@@ -70,9 +70,9 @@ class Evaluate(_Tasks, _Files, Encoding):
 
     model: tuple[str, ...] = setting(
         (),
-        "a directory (also a run's), a hub id, bundled, module:factory; tfidf, bm25 or counts; glove:FILE, nostop:FILE"
-        " or sif:FILE (means of word vectors); dm:FILE or dbow:FILE (paragraph vectors of FILE); a file of --vectors;"
-        " MODEL+words for an encoder and the words that texts share, as search ranks",
+        "a directory (also a run's), a hub id, bundled, module:factory; tfidf or bm25; glove:FILE or nostop:FILE (means"
+        " of word vectors); a file of --vectors; MODEL+words for an encoder and the words that texts share, as search"
+        " ranks",
         positional=True,
         nargs="*",
     )
@@ -153,7 +153,7 @@ class Evaluate(_Tasks, _Files, Encoding):
         """The results in the order of the models; with --seeds, one per group of runs."""
         from selfsent.evaluation import check_request, evaluate
         from selfsent.evaluation.datasets.declared import Store
-        from selfsent.evaluation.encoders import FittedEncoder, PairEncoder, as_encoder, check_model, check_pooling
+        from selfsent.evaluation.encoders import PairEncoder, as_encoder, check_model, check_pooling
         from selfsent.evaluation.side_by_side import mean_over_seeds, seeds_of_runs
         from selfsent.evaluation.tasks.beir import read_tasks
 
@@ -178,8 +178,6 @@ class Evaluate(_Tasks, _Files, Encoding):
                 if self.vectors and not encoder.has_vectors:
                     what = "is a cross-encoder" if isinstance(encoder, PairEncoder) else "counts words"
                     raise SettingsError(f"{model} {what} and has no vectors to keep: leave out --vectors")
-                if self.vectors and isinstance(encoder, FittedEncoder):
-                    raise SettingsError(f"{model} makes other vectors for each task: leave out --vectors")
                 how: dict[str, Any] = {"classifier": self.classifier, "hold_out": self.hold_out}
                 how["progress"] = lambda task: now(f"{model}: {task}")
                 result = evaluate(encoder, documents=documents, data=store, **how, **request)

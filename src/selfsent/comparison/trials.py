@@ -13,7 +13,7 @@ from typing import Any
 from selfsent.comparison.verdict import UNTRAINED
 from selfsent.errors import BaseEncoderError, SettingsError
 from selfsent.evaluation.encoders import as_encoder, check_model, is_directory_or_id
-from selfsent.evaluation.lexical import COUNTING, without_words
+from selfsent.evaluation.lexical import LEXICAL, without_words
 from selfsent.evaluation.word_vectors import words_file
 from selfsent.methods import METHODS, get_method
 from selfsent.models.bases import resolve, weights_digest
@@ -100,7 +100,7 @@ def known_bases(given: str | Path | Sequence[str | Path], notice: Notice) -> lis
     for name in names:
         if names.count(name) > 1:
             raise SettingsError(f"`base` names {name} twice")
-        if name in COUNTING or without_words(name):
+        if name in LEXICAL or without_words(name):
             raise SettingsError(f"leave {name} out of `base`: what counts words cannot be a base")
     if len(names) == 1:
         resolve(names[0])

@@ -6,7 +6,6 @@ gensim's own reader would hold all of a file in memory, and stops at the words w
 from __future__ import annotations
 
 import gzip
-import logging
 import re
 import struct
 import warnings
@@ -22,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfsent.display import counted
-from selfsent.errors import DataError, SettingsError, first_line
+from selfsent.errors import DataError, first_line
 
 TOGETHER = 1024
 """Words read at a time."""
@@ -70,19 +69,6 @@ def form_of(path: Path) -> Literal["text", "word2vec"]:
         )
     text = _numbers(start) or not _CONTROL.search(start.decode("utf-8", "replace"))
     return "text" if text or not _HEADING.fullmatch(heading) else "word2vec"
-
-
-def need_gensim(what: str) -> None:
-    """Check that gensim is installed, and silence its warnings.
-
-    Raises:
-        SettingsError: it is not installed, and `what` needs it.
-    """
-    try:
-        import gensim  # noqa: F401
-    except ImportError:
-        raise SettingsError(f"{what} needs gensim: pip install 'selfsent[words]'") from None
-    logging.getLogger("gensim").setLevel(logging.CRITICAL)
 
 
 def _text_blocks(path: Path, file: IO[bytes]) -> Blocks:

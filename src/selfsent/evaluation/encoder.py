@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,7 @@ class Encoder:
     """An encode function with a name and a cache of vectors; not thread-safe.
 
     Args:
-        encode: n texts -> (n, d).
+        encode: n texts -> (n, d); None if it scores pairs and has no vectors.
         name: of the model in results.
         pooling: for the signature, with the precision if not float32; `custom` if unknown.
         trained_on: known training corpora.
@@ -31,9 +30,12 @@ class Encoder:
         searching: encode functions for queries and texts of a search, if they differ (by a prompt).
     """
 
+    measure = "cos"
+    """Name of `similarity` in the signature."""
+
     def __init__(
         self,
-        encode: Encode,
+        encode: Encode | None,
         name: str,
         pooling: str = UNKNOWN,
         trained_on: Sequence[str] = (),
@@ -42,7 +44,7 @@ class Encoder:
     ) -> None:
         self.name, self.pooling, self.trained_on, self.trained_by = name, pooling, trained_on, trained_by
         self._encode = encode
-        self.has_vectors = True
+        self.has_vectors = encode is not None
         """Whether it has vectors of single texts, as some tasks need."""
         self.broken = 0
         """Number of vectors or pair scores that were not finite, counted as zeros."""
@@ -50,21 +52,17 @@ class Encoder:
         """Weight of BM25 relative to its cosine."""
         self._rows: dict[str, int] = {}
         self._vectors: Vectors = np.zeros((0, 0), np.float32)
-        """Vectors of the texts in `_rows`, with spare capacity."""
-        self._one = threading.RLock()
         self._searching = [Encoder(each, name) if each else self for each in searching]
 
     def __call__(self, texts: Sequence[str]) -> Vectors:
         """The vectors of texts, (n, d), float32.
 
         Raises:
-            DataError: the model does not return one vector of equal size per text.
+            DataError: it has no vectors, or does not return one of equal size per text.
         """
-        with self._one:
-            if not self._rows.keys() >= set(texts):
-                self.remember(texts)
-            vectors: Vectors = self._vectors[[self._rows[text] for text in texts]]
-            return vectors
+        self.remember(texts)
+        vectors: Vectors = self._vectors[[self._rows[text] for text in texts]]
+        return vectors
 
     def sides(self, queries: Sequence[str], texts: Sequence[str], search: bool = False) -> tuple[Any, Any]:
         """Rows for queries and texts, (q, d) and (n, d), with inner products as similarities.
@@ -77,26 +75,17 @@ class Encoder:
             search: whether this is an asymmetric search, with prompts for queries and texts if the model has them.
         """
         asking, held = self._searching if search else (self, self)
-        with self._one:
-            if asking is held:
-                self.remember([*queries, *texts])
-            rows = unit(asking(queries)), unit(held(texts))
-            for each in {asking, held} - {self}:
-                self.broken, each.broken = self.broken + each.broken, 0
-            return rows
+        if asking is held:
+            self.remember([*queries, *texts])
+        rows = unit(asking(queries)), unit(held(texts))
+        for each in {asking, held} - {self}:
+            self.broken, each.broken = self.broken + each.broken, 0
+        return rows
 
     def remember(self, texts: Iterable[str]) -> None:
         """Encode and cache new texts, in one call."""
-        with self._one:
-            self._remember(texts)
-
-    def forget(self, above: int) -> None:
-        """Clear the cache above so many texts."""
-        with self._one:
-            if len(self._rows) > above:
-                self._rows, self._vectors = {}, np.zeros((0, 0), np.float32)
-
-    def _remember(self, texts: Iterable[str]) -> None:
+        if self._encode is None:
+            raise DataError(f"{self.name} has no vectors, so this task cannot use it")
         new = [text for text in dict.fromkeys(texts) if text not in self._rows]
         if not new:
             return
@@ -109,21 +98,13 @@ class Encoder:
         if broken.any():
             self.broken += int(broken.sum())
             vectors = np.where(broken, np.float32(0), vectors)
-        start, end = len(self._rows), len(self._rows) + len(new)
-        if not start:
-            self._vectors = vectors
-        elif end > len(self._vectors):  # double the capacity, so that adding single texts rarely copies
-            grown = np.empty((2 * end, vectors.shape[1]), np.float32)
-            grown[:start] = self._vectors[:start]
-            self._vectors = grown
-        self._vectors[start:end] = vectors
-        self._rows.update((text, start + number) for number, text in enumerate(new))
+        self._rows.update((text, number) for number, text in enumerate(new, len(self._rows)))
+        self._vectors = np.concatenate([self._vectors, vectors]) if len(self._vectors) else vectors
 
     def similarity(self, left: Sequence[str], right: Sequence[str]) -> Floats:
         """The cosine of each pair of texts, (n,), computed in float64; NaN becomes 0."""
-        with self._one:
-            self.remember([*left, *right])
-            return cosines(self(left), self(right))
+        self.remember([*left, *right])
+        return cosines(self(left), self(right))
 
     def write(self, path: Path) -> None:
         """Write all cached vectors to a file usable in place of the model.
@@ -134,32 +115,7 @@ class Encoder:
         """
         if not self._rows:
             raise DataError(f"{self.name} has encoded nothing, so there are no vectors for {path}")
-        write_vectors(
-            path, list(self._rows), self._vectors[: len(self._rows)], self.pooling, self.trained_on, self.trained_by
-        )
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Encoder:
-        """Itself: copies share model and cache."""
-        return self
-
-    @property
-    def measure(self) -> str:
-        """Name of `similarity` in the signature."""
-        return "cos"
-
-
-class FittedEncoder(Encoder):
-    """An encoder fitted, without labels, on each set of texts.
-
-    The vector of a text depends on the other texts, so the cache holds one set at a time: that of the current task.
-    """
-
-    def _remember(self, texts: Iterable[str]) -> None:
-        """Fit on these texts and encode them, unless they are cached."""
-        distinct = list(dict.fromkeys(texts))
-        if self._rows.keys() != set(distinct):
-            self._rows = {}
-            super()._remember(distinct)
+        write_vectors(path, list(self._rows), self._vectors, self.pooling, self.trained_on, self.trained_by)
 
 
 class PairEncoder(Encoder):
@@ -171,11 +127,13 @@ class PairEncoder(Encoder):
         trained_on: known training corpora.
     """
 
+    measure = "cross"
+
     def __init__(
         self, predict: Callable[[list[tuple[str, str]]], Any], name: str, trained_on: Sequence[str] = ()
     ) -> None:
-        super().__init__(self._no_vectors, name, "none", trained_on)
-        self._predict, self.has_vectors = predict, False
+        super().__init__(None, name, "none", trained_on)
+        self._predict = predict
 
     def similarity(self, left: Sequence[str], right: Sequence[str]) -> Floats:
         """The score of each pair of texts, (n,).
@@ -189,11 +147,3 @@ class PairEncoder(Encoder):
         broken = ~np.isfinite(scores)
         self.broken += int(broken.sum())
         return np.where(broken, 0.0, scores)
-
-    @property
-    def measure(self) -> str:
-        """Name of `similarity` in the signature."""
-        return "cross"
-
-    def _no_vectors(self, texts: Sequence[str]) -> Vectors:
-        raise DataError(f"{self.name} is a cross-encoder: it has no vectors, so this task cannot use it")

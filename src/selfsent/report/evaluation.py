@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from selfsent.display import cells_of, literal, markdown
 from selfsent.errors import SettingsError
-from selfsent.evaluation.lexical import COUNTING, LEXICAL
+from selfsent.evaluation.lexical import LEXICAL
 from selfsent.evaluation.results import Result
 from selfsent.evaluation.side_by_side import Comparison, side_by_side
 from selfsent.report.pages import dots, render
@@ -129,7 +129,7 @@ def _drawing(results: Sequence[Result], task: str) -> dict[str, Any]:
     """The dots of a task, best first, including TF-IDF and BM25 if available."""
     scored = [(result.model, result.scores[task]) for result in results if task in result.scores]
     rows: list[dict[str, Any]] = [
-        {"name": model, "score": score.to_json(), "words": model in COUNTING} for model, score in scored
+        {"name": model, "score": score.to_json(), "words": model in LEXICAL} for model, score in scored
     ]
     line, first = scored[0]
     for kind, name in LEXICAL.items():
