@@ -191,20 +191,6 @@ def test_a_stage_may_give_options_of_the_head_of_all(recipe):
         recipe(strides[0])
 
 
-def test_traps_of_the_papers_are_pointed_out(recipe):
-    assert recipe().warnings() == []
-    pairs = "{source: mteb/stsbenchmark-sts, text_columns: [sentence1, sentence2], score_column: score}"
-    supervised = ("method: mlm", "method: cosine"), ("sentences.txt", pairs)
-    leak, trap = recipe(
-        *supervised,
-        ("method: simcse", "method: tsdae"),
-        ("    temperature: 1\n", ""),
-        ("evaluate: stsb", "evaluate: sts"),
-    ).warnings()[::-1]
-    assert "stage pairs trains tsdae after the labels of words" in trap
-    assert "stage pairs is scored on sts12, sts13, sts14, sts15, sts16 after training on STSb in words" in leak
-
-
 def test_combinations_of_axes_are_variants(recipe):
     axes = "axes:\n  one: {a: {stages: {words: {steps: 5}}}, b: {}}\n  two: {x: {stages: {pairs: null}}, y: {}}\n"
     changed = recipe(("evaluate: stsb", f"{axes}evaluate: [stsb, useb]"), variant="a, x")

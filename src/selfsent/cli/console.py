@@ -75,10 +75,10 @@ def shortened(text: str, most: int = LINE) -> str:
 
 
 @contextmanager
-def counting(title: str) -> Iterator[Callable[[int, int], None]]:
-    """A progress bar, advanced by (count, total); silent if standard error is no terminal."""
+def counting(title: str, total: int) -> Iterator[Callable[[int], None]]:
+    """A progress bar, advanced by counts that add up to `total`; silent if standard error is no terminal."""
     with progress.shown(None, quiet=False) as bar:
-        yield lambda count, total: bar.count(title, count, total)
+        yield lambda count: bar.count(title, count, total)
 
 
 @contextmanager

@@ -63,12 +63,8 @@ class Encode(Carrying, Encoding):
             )
         corpus = self.read(self.corpus, min_rows=1)
         model = self.load(self.model, corpus)
-        with counting("encoding") as encoded:
-
-            def advance(count: int) -> None:
-                encoded(count, len(corpus.input_rows))
-
-            made = encode_to_file(model, corpus, output, advance, self.prompt)
+        with counting("encoding", len(corpus.input_rows)) as done:
+            made = encode_to_file(model, corpus, output, done, self.prompt)
         if made.kept:
             notice(f"{made.kept:,} of them had been made before an earlier run stopped")
         unit = corpus.input_rows.unit
@@ -125,12 +121,12 @@ class Encode(Carrying, Encoding):
             notice(f"{len(parts) - len(left):,} of {all_parts} had been made before an earlier run stopped")
         rows = zeros = 0
         if left:
-            with counting("encoding") as encoded:
+            with counting("encoding", len(left)) as encoded:
 
                 def advance(done: Done) -> None:
                     nonlocal rows, zeros
                     rows, zeros = rows + done.rows, zeros + done.zeros
-                    encoded(1, len(left))
+                    encoded(1)
 
                 try:
                     encode_on_ray(job, left, self.workers, self.cores or 1, advance)

@@ -23,7 +23,9 @@ from selfsent.search.vectors import ARROW_TYPES, unit
 MANIFEST, VECTORS, ROWS, REPEATS = "index.json", "vectors.faiss", "rows.arrow", "repeats.npy"
 FILES = (VECTORS, ROWS, REPEATS)
 WORDS = "words.npy"
-"""Term ids and document frequencies; missing in indexes of older versions."""
+"""Term ids and document frequencies; missing in older indexes of vectors without texts."""
+POSITIONS = ("row", "sentence")
+"""Columns with the position of a text in the input."""
 VERSION = 1
 """Format version of an index; bump when older ones cannot be read."""
 TFIDF_WEIGHT = 0.5
@@ -66,6 +68,7 @@ class Index:
             self.columns: dict[str, type] = {name: kinds[kind] for name, kind in self.manifest["columns"].items()}
             self.model, self.fingerprint = str(self.manifest["model"]), str(self.manifest["fingerprint"])
             self.rows, self.recall = int(self.manifest["rows"]), float(self.manifest["recall"])
+            self.checksums: dict[str, int] = self.manifest["checksums"]
             self.ivf = IVF.read(path / VECTORS)
             self.ivf.nprobe = int(self.manifest["probed"])
             self.repeats: NDArray[np.int64] = np.load(path / REPEATS, mmap_mode="r", allow_pickle=False)
@@ -80,12 +83,12 @@ class Index:
         return DataError(f"{self.path} is damaged ({why}): make the index again")
 
     def check_files(self) -> None:
-        """Verify the checksums of all files; older indexes have none.
+        """Verify the checksums of all files.
 
         Raises:
             DataError: a file has changed.
         """
-        if name := damaged(self.path, self.manifest.get("checksums", {})):
+        if name := damaged(self.path, self.checksums):
             raise self._damaged(f"{name} is not as it was written")
 
     def __len__(self) -> int:
@@ -112,12 +115,12 @@ class Index:
 
     @cached_property
     def words(self) -> WordCounts | None:
-        """Document frequencies of terms; None for an index without texts, or of a version without frequencies.
+        """Document frequencies of terms; None for an older index without texts.
 
         Raises:
             DataError: the index is damaged.
         """
-        if "text" not in self.columns or not (self.path / WORDS).is_file():
+        if "text" not in self.columns:
             return None
         frequencies = np.zeros(BUCKETS, np.int32)
         try:

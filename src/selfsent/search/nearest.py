@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +19,6 @@ from selfsent.lexical.scores import check_weight
 from selfsent.models.encoder import Encoder
 from selfsent.models.encoding import encode
 from selfsent.search.vectors import corpus_vectors, open_encoder, sentences, unit
-
-if TYPE_CHECKING:
-    from selfsent.search.index import Index
 
 _COUNTED_TOGETHER = 256
 
@@ -91,7 +88,7 @@ def search(
     return best.hits()
 
 
-def corpus_language(corpus: Corpus | Index) -> str | None:
+def corpus_language(corpus: Corpus) -> str | None:
     """The language of most sentences in a sample of a corpus; None if mixed."""
     return language_of(corpus.texts(np.unique(np.linspace(0, len(corpus) - 1, SAMPLED).astype(np.int64))))
 

@@ -62,9 +62,9 @@ def hit_columns(texts: Corpus | Index) -> dict[str, type]:
     return {"query": str, "cosine": float, "words": float, **_described_columns(texts)}
 
 
-def pair_columns(texts: Corpus | Index) -> dict[str, type]:
+def pair_columns(corpus: Corpus) -> dict[str, type]:
     """The columns of `pair_rows`."""
-    sides = {f"{name}{side}": kind for name, kind in _described_columns(texts).items() for side in (1, 2)}
+    sides = {f"{name}{side}": kind for name, kind in _described_columns(corpus).items() for side in (1, 2)}
     return {"score": float, "cosine": float, "words": float} | sides
 
 
@@ -92,9 +92,9 @@ def hit_rows(query: str, hits: Sequence[Hit], texts: Corpus | Index) -> Iterator
         yield {"query": query, "cosine": round(hit.cosine, 6), "words": round(hit.words, 6), **found}
 
 
-def pair_rows(pairs: Sequence[Pair], texts: Corpus | Index, word_weight: float = 0.0) -> Iterator[dict[str, Any]]:
+def pair_rows(pairs: Sequence[Pair], corpus: Corpus, word_weight: float = 0.0) -> Iterator[dict[str, Any]]:
     """Pairs as table rows: score, cosine, words and the columns of `describe`, as `row1`, `row2` and so on."""
-    left, right = describe(texts, (pair.first for pair in pairs)), describe(texts, (pair.second for pair in pairs))
+    left, right = describe(corpus, (pair.first for pair in pairs)), describe(corpus, (pair.second for pair in pairs))
     for pair, one, other in zip(pairs, left, right, strict=True):
         found = {f"{name}{side}": each[name] for name in one for side, each in ((1, one), (2, other))}
         numbers = {"score": pair.score(word_weight), "cosine": pair.cosine, "words": pair.words}

@@ -258,7 +258,8 @@ def corpus_vectors(
         yield from encode_stream(model, sentences(corpus), side)
         return
     check_rows(file, corpus)
-    check_size(model, file)
+    if file.size != model.embedding_size:
+        raise DataError(f"{file.path} holds vectors of {file.size} numbers; this model's have {model.embedding_size}")
     inputs, done, draw = corpus.input_rows, 0, np.random.default_rng(0)
     for vectors, stored in file.parts():
         input_rows = np.arange(done, done + len(vectors))
@@ -266,10 +267,11 @@ def corpus_vectors(
         if stored is not None and stored != (expected := _texts(corpus, rows)):
             row = next(i for i, (text, other) in enumerate(zip(expected, stored, strict=True)) if text != other)
             raise DataError(f"{file.path} holds vectors of another corpus: row {done + row} is {stored[row][:60]!r}")
-        check_finite(file, vectors, done)
+        if not (finite := np.isfinite(vectors).all(1)).all():
+            raise DataError(f"{file.path} holds numbers that are not finite in row {done + int(np.argmin(finite))}")
         if len(filled := np.flatnonzero(rows >= 0)):
             chosen = np.append(draw.permutation(filled[:-1])[: CHECKED - 1], filled[-1])
-            check_vectors(model, file, vectors[chosen], corpus.texts(rows[chosen]), input_rows[chosen], side)
+            _check_sample(model, file, vectors[chosen], corpus.texts(rows[chosen]), input_rows[chosen], side)
         yield vectors[inputs.is_first(input_rows)]
         done += len(vectors)
 
@@ -288,27 +290,7 @@ def check_rows(file: VectorsFile, corpus: Corpus) -> None:
         )
 
 
-def check_size(model: Encoder, file: VectorsFile) -> None:
-    """Check the dimension of a file's vectors against the model's.
-
-    Raises:
-        DataError: they differ.
-    """
-    if file.size != model.embedding_size:
-        raise DataError(f"{file.path} holds vectors of {file.size} numbers; this model's have {model.embedding_size}")
-
-
-def check_finite(file: VectorsFile, vectors: NDArray[np.float32], start: int) -> None:
-    """Check vectors (n, d) from row `start` of a file on.
-
-    Raises:
-        DataError: a vector is not finite.
-    """
-    if not (finite := np.isfinite(vectors).all(1)).all():
-        raise DataError(f"{file.path} holds numbers that are not finite in row {start + int(np.argmin(finite))}")
-
-
-def check_vectors(
+def _check_sample(
     model: Encoder,
     file: VectorsFile,
     stored: NDArray[np.float32],
