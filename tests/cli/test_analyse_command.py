@@ -52,35 +52,12 @@ def test_space(selfsent, trainer, pairs):
     assert high["uniformity"] < low["uniformity"] < 0 < low["alignment"]
 
 
-def test_corpus_size(selfsent, base, documents, tmp_path):
-    settings = ("--method", "simcse", "--base", base, "--steps", 1, "--batch-size", 8, "--max-length", 32)
-    sizes = ("--sizes", "100,400", "--seeds", "0,1", "--output", tmp_path / "runs")
-    arguments = ("analyse", "corpus-size", documents, *settings, *sizes)
-    done = selfsent(*arguments, "--json", tmp_path / "x.json")
-    assert done.status == 0, done.err
-    plain = json.loads((tmp_path / "x.json").read_text())
-    assert [point["size"] for point in plain["curve"]] == [100, 400]
-    assert all(point["deviation"] >= 0 for point in plain["curve"])
-    assert plain["metric"] == "context"
-    assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == ["100-0", "100-1", "400-0", "400-1"]
-
-    written = (tmp_path / "runs" / "400-1" / "run.json").stat().st_mtime_ns
-    assert json.loads(selfsent(*arguments, "--json", "-").out) == plain
-    assert (tmp_path / "runs" / "400-1" / "run.json").stat().st_mtime_ns == written
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         ((), "the following arguments are required: COMMAND"),
         (("space", "bundled-raw"), "--task or --pairs"),
         (("space", "./nothing", "--pairs", "pairs.tsv"), "there is no directory ./nothing"),
-        (("corpus-size", "x.txt", "--output", "runs", "--sizes", "many"), "must be whole numbers with commas"),
-        (("corpus-size", "x.txt", "--output", "runs", "--sizes", "1,5"), "--sizes is 1; each must be at least 2"),
-        (("corpus-size", "x.txt", "--output", "runs", "--seed", "3"), "give --seeds"),
-        (("corpus-size", "x.txt", "--output", "runs", "--task", "stsx"), "there is no task 'stsx'"),
-        (("corpus-size", "x.txt", "--output", "runs", "--method", "neighbours"), "neighbours reads their neighbours"),
-        (("corpus-size", "x.txt", "--output", "runs"), "x.txt: no such file"),
     ],
 )
 def test_what_is_wrong_is_one_line(arguments, said, selfsent, pairs, tmp_path, monkeypatch):

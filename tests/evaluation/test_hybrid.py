@@ -72,7 +72,7 @@ def test_a_name_with_words(base_of, tmp_path):
         encoder(["a"])
     check_model(f"{base}+words")
     with pytest.raises(SettingsError, match=r"leave .*\+words out of `base`"):
-        known_bases([str(base), f"{base}+words"], print)
+        known_bases([str(base), f"{base}+words"])
     with pytest.raises(SettingsError, match="TF-IDF counts words already"):
         check_model("tfidf+words")
     with pytest.raises(DataError, match="has no vectors to add words to"):
