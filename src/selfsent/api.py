@@ -371,6 +371,12 @@ def _notices(plan: Plan, corpus: Corpus, hold_out: HoldOut, request: _Request) -
             f" search test that asks for this {last} would be a test on training data. For such a test train on one"
             f" column (text_column={last}), or on pairs kept apart (text_columns={first},{last})"
         )
+    if natural := corpus.report.natural:
+        first, second = natural
+        yield (
+            f"the table has {first} beside {second}, so that a {first} could learn to find its {second}: give"
+            f" text_columns={first},{second}"
+        )
     if dev in TASKS and not dev.endswith("-dev"):
         yield f"{dev} is a test set: it cannot test a model that was chosen by it"
     if hold_out.test is not None and not given:

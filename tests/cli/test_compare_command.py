@@ -163,9 +163,8 @@ def test_without_documents_the_usual_methods_are_those_that_need_none(sentences,
     monkeypatch.setattr(selection.run, "dev_task", lambda *given: lambda model: score)
     monkeypatch.setattr(selection.trials, "CANDIDATES", ("neighbours", "zscore"))
     said = []
-    found = selection.compare(
-        sentences, None, base, tmp_path / "out", dev="stsb-dev", progress=tiny.heard(notice=said.append)
-    )
+    common = {"dev": "stsb-dev", "steps": 1, "progress": tiny.heard(notice=said.append)}
+    found = selection.compare(sentences, None, base, tmp_path / "out", **common)
     names = [each.name for each in found.candidates]
     assert sorted(names) == ["simcse --pooling mean --no-mlp --crop-words 0.5", "zscore"]  # as train would by itself
     assert "left out without documents: neighbours" in said

@@ -48,11 +48,11 @@ def test_a_label_free_score_along_the_way_is_on_other_documents(train, documents
     run = tmp_path / "run"
     assert done.status == 0, done.err
     assert list(scores(run)) == [2]
-    assert json.loads((run / "run.json").read_text())["asked"]["corpus"]["sentences"] == 2 * (1600 - 500 - 500)
+    assert json.loads((run / "run.json").read_text())["asked"]["corpus"]["sentences"] == 2 * (250 - 50 - 40)
     final = json.loads((run / "scores.json").read_text())
     kinds = {"base", "trained", "with_words", "tfidf", "bm25"}
     assert set(final["scores"]) == kinds | {"difference", "over_tfidf", "over_bm25"}
-    assert final["scores"]["base"]["n"] == 500
+    assert final["scores"]["base"]["n"] == 50
     assert scores(run)[2] != pytest.approx(final["scores"]["trained"]["score"], abs=1e-9)
     assert len(final["neighbours"]) == 3
     for said in ("Search: nDCG@10", "The next sentence: MRR@10", "TF-IDF", "trained - untrained", "Nearest to:"):

@@ -19,7 +19,7 @@ from selfsent.distributed import gathered
 from selfsent.errors import BaseEncoderError
 from selfsent.methods.losses import linear_cross_entropy
 from selfsent.methods.method import OF_DOCUMENTS, STATIC, Learner, Loss, Method, MethodOptions
-from selfsent.methods.ranking import POSITIVES, Positives, ViewOptions
+from selfsent.methods.ranking import POSITIVES, ViewOptions
 from selfsent.models.assemble import freeze_after_tokens
 from selfsent.models.decoders.recurrent import Reads, RecurrentDecoder
 from selfsent.models.encoder import Encoder
@@ -38,7 +38,7 @@ class FastSent(ViewOptions):
     Hill, Cho and Korhonen, 2016. arXiv:1602.03483.
     """
 
-    positives: Positives = setting("neighbours", POSITIVES)
+    positives: str = setting("neighbours", POSITIVES)
     own_words: bool = setting(False, "the sentence predicts its own words too (the paper's FastSent+AE)")
 
 

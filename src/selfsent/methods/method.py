@@ -96,6 +96,11 @@ class MethodOptions:
         return True
 
     @property
+    def reads_whole_documents(self) -> bool:
+        """Whether a view reads as much of a document as the encoder does."""
+        return False
+
+    @property
     def teachers(self) -> tuple[str, ...]:
         """Names of the encoders to follow, if any."""
         return ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import torch
 from torch import Tensor
@@ -12,29 +12,37 @@ from torch.nn import functional as F
 
 from selfsent.data.packed import Packed, concatenate
 from selfsent.data.views.noise import CropWords, DeleteWords, Noise, PickWords
-from selfsent.data.views.positives import Passage, Span, Surroundings
+from selfsent.data.views.positives import WHOLE, Mixed, Passage, Span, Surroundings, Title
 from selfsent.data.views.view import View
 from selfsent.distributed import gather, rank
-from selfsent.errors import SettingsError
+from selfsent.errors import SettingsError, guess
 from selfsent.methods.method import OF_DOCUMENTS, Learner, Loss, Method, MethodOptions
 from selfsent.models.encoder import Encoder
+from selfsent.naming import names
 from selfsent.settings import Settings, setting
 
-Positives = Literal["itself", "neighbours", "surroundings"]
 POSITIVES = (
-    "what the other view reads. itself: the sentence again; neighbours: a neighbour in its document, or several in a"
-    " row with --span; surroundings: the sentences around it, without it"
+    "what the two views read. itself: the sentence twice; neighbours: a sentence and a neighbour in its document, or"
+    " several in a row with --span; surroundings: a sentence, and those around it without it; document: a sentence, and"
+    " its document without it; title: the first sentence of a document, and the rest. Several are mixed:"
+    " title,document,neighbours"
 )
 _KEEP_BASE = (
     "weight of a loss that keeps the similarities of a batch near those of the base; neighbours and cropping take 1"
     " where the base is a sentence encoder already"
 )
-_UNREAD: dict[str, dict[str, float]] = {
-    "itself": {"within": 1, "span": 1, "overlap": False, "kept": 0.1},
-    "neighbours": {"kept": 0.1},
-    "surroundings": {"span": 1, "overlap": False},
+_READ: dict[str, tuple[str, ...]] = {
+    "itself": (),
+    "neighbours": ("within", "span", "overlap"),
+    "surroundings": ("within", "kept"),
+    "document": ("kept",),
+    "title": (),
 }
-"""Options that positives ignore, each with the only value allowed."""
+"""The positives, each with the options that it reads."""
+_UNREAD = {"within": 1, "span": 1, "overlap": False, "kept": 0.1}
+"""These options, each with the only value allowed where nothing reads it."""
+LONG = {"document", "title"}
+"""Positives that are as long as a document."""
 NOISES: dict[str, Callable[[Any], Noise]] = {
     **{"delete_words": DeleteWords, "pick_words": PickWords, "crop_words": CropWords}
 }
@@ -44,7 +52,7 @@ NOISES: dict[str, Callable[[Any], Noise]] = {
 class ViewOptions(MethodOptions):
     """Options for the two views of a sentence, and the noise on them."""
 
-    positives: Positives = setting("itself", POSITIVES)
+    positives: str = setting("itself", POSITIVES)
     within: int = setting(1, "how many sentences away a neighbour, or the surroundings, may be", minimum=1)
     span: int = setting(1, "most sentences in a view that reads neighbours, drawn anew each time", minimum=1)
     overlap: bool = setting(False, "the two spans may share sentences")
@@ -57,22 +65,43 @@ class ViewOptions(MethodOptions):
         super().__post_init__()
         if sum(bool(getattr(self, name)) for name in NOISES) > 1:
             raise SettingsError("delete_words, pick_words and crop_words are kinds of noise for one view: give one")
+        if unknown := [kind for kind in self.kinds if kind not in _READ]:
+            raise SettingsError(f"there are no positives {unknown[0]!r}; {guess(unknown[0], _READ)}")
+        if "itself" in self.kinds and len(self.kinds) > 1:
+            raise SettingsError("positives=itself cannot be mixed with others, which read documents: leave it out")
+        read = {option for kind in self.kinds for option in _READ[kind]}
         # All are listed: some may be the method's defaults.
-        needed = [f"{name}={value}" for name, value in _UNREAD[self.positives].items() if getattr(self, name) != value]
-        if needed:
+        needed = [f"{name}={value}" for name, value in _UNREAD.items() if getattr(self, name) != value]
+        if needed := [each for each in needed if each.partition("=")[0] not in read]:
             raise SettingsError(f"positives={self.positives} needs {' '.join(needed)}: give that, or other positives")
 
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The positives, each once."""
+        return tuple(dict.fromkeys(names(self.positives)))
+
+    @property
+    def reads_whole_documents(self) -> bool:
+        """Whether a view reads as much of a document as the encoder does."""
+        return not LONG.isdisjoint(self.kinds)
+
     def views(self, second_column: int = 0) -> tuple[View, ...]:
-        """The two views of each sentence."""
+        """The two views of each row; noise is on both, but on no whole document."""
         noise = next((make(value) for name, make in NOISES.items() if (value := getattr(self, name))), None)
-        anchor: Passage | None = None
-        positive: Passage | None = None
-        if self.positives == "neighbours":
+        passages = [self._passages(kind) for kind in self.kinds]
+        anchor, positive = (each[0] if len({*each}) == 1 else Mixed(each) for each in zip(*passages, strict=True))
+        other = None if self.reads_whole_documents else noise
+        return View(noise=noise, passage=anchor), View(second_column, other, passage=positive)
+
+    def _passages(self, kind: str) -> tuple[Passage | None, Passage | None]:
+        """The two views of positives of one kind; None for the row itself."""
+        if kind == "neighbours":
             positive = Span("positive", self.within, self.span, self.overlap)
-            anchor = replace(positive, part="anchor") if self.span > 1 else None
-        elif self.positives == "surroundings":
-            positive = Surroundings(self.within, self.kept)
-        return View(noise=noise, passage=anchor), View(second_column, noise, passage=positive)
+            return (replace(positive, part="anchor") if self.span > 1 else None), positive
+        if kind == "title":
+            return Title("anchor"), Title("positive")
+        within = {"surroundings": self.within, "document": WHOLE}.get(kind)
+        return None, Surroundings(within, self.kept) if within else None
 
     @property
     def varied(self) -> bool:
@@ -231,7 +260,7 @@ class MNRL(ViewOptions):
     Henderson et al., 2017. arXiv:1705.00652.
     """
 
-    positives: Positives = setting("itself", POSITIVES.replace("the sentence again", "the second text column"))
+    positives: str = setting("itself", POSITIVES.replace("the sentence twice", "the first two text columns"))
     scale: float = setting(20.0, "multiplies the cosines: one over the temperature", above=0.0)
     both_directions: bool = setting(False, "a partner must find its text too; the mean of both losses")
     keep_base: float = setting(0.0, _KEEP_BASE, minimum=0.0)
@@ -262,7 +291,7 @@ class Neighbours(MNRL):
     the loss: Henderson et al., 2017. arXiv:1705.00652.
     """
 
-    positives: Positives = setting("neighbours", POSITIVES)
+    positives: str = setting("neighbours", POSITIVES)
     both_directions: bool = setting(True, "the neighbour must find its sentence, too; the mean of both losses")
     hard_negatives: bool | None = setting(False, "the third text column is a wrong partner of the first")
 

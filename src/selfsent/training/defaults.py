@@ -29,6 +29,8 @@ FOR_SINGLE: tuple[str, Mapping[str, Any]] = ("simcse", {"pooling": "mean", "mlp"
 """Method and settings for sentences without documents: docs/log. Mean pooling where the base has none of its own."""
 FOR_SINGLE_FROM_ENCODER: tuple[str, Mapping[str, Any]] = ("bootstrap", {"pick_words": 16})
 """Method and settings for them from a transformer that is a sentence encoder."""
+LONGEST_DOCUMENT = 512
+"""Tokens read of a whole document by default, if the base reads as many."""
 LARGE = 15_000_000
 """Parameters from which an encoder counts as large: its default learning rate is the smaller one."""
 

@@ -15,7 +15,7 @@ import torch
 from selfsent.data.batches import Batches
 from selfsent.data.corpus import Corpus
 from selfsent.data.token_table import LONGEST, build_table
-from selfsent.data.views.positives import Documents
+from selfsent.data.views.positives import Documents, Title
 from selfsent.data.views.tokens import Template
 from selfsent.display import counted
 from selfsent.distributed import rank, wait, world_size
@@ -142,7 +142,8 @@ def _batches(
     settings = fitted(plan, len(rows), notice)
     limit = int(model.tokenizer.model_max_length)
     if settings.max_length > limit:
-        notice(f"this base reads at most {limit} tokens: max_length={settings.max_length} is cut to that")
+        if not plan.options.reads_whole_documents:
+            notice(f"this base reads at most {limit} tokens: max_length={settings.max_length} is cut to that")
         settings = settings.but(max_length=limit)
     template = Template.of(model.tokenizer, model.vocabulary_size)
     reject_constant(model, template)
@@ -234,7 +235,10 @@ def rows_with_neighbours(
         their = "is alone in its document" if lost == 1 else "are alone in their document"
         rest = f"{counted(left, 'row')} can be trained on"
         notice(f"{lost:,} of {corpus.report.counted(len(rows))} {their}, and left out: {rest}")
-    return rows[~alone]
+    rows = rows[~alone]
+    if isinstance(plan.views[0].passage, Title):  # one row stands for its document
+        rows = rows[np.sort(np.unique(np.asarray(corpus.documents)[rows], return_index=True)[1])]
+    return rows
 
 
 def notice_of_cut(batches: Batches, split: bool) -> str | None:

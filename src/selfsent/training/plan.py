@@ -30,7 +30,13 @@ from selfsent.models.saved import (
 )
 from selfsent.settings import DURATIONS, WITHOUT_STEPS, CorpusOptions, PairOptions, Settings
 from selfsent.training.checks import KnownLabels, facts_of, labels_of
-from selfsent.training.defaults import FOR_SINGLE_FROM_ENCODER, default_base, default_method, default_settings
+from selfsent.training.defaults import (
+    FOR_SINGLE_FROM_ENCODER,
+    LONGEST_DOCUMENT,
+    default_base,
+    default_method,
+    default_settings,
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -220,6 +226,8 @@ def make_plan(
     chosen_head = _head(method, head, pooling, changes)
     start = default_settings(method, base)  # raises where the method cannot train the base
     settings, options, ignored = _changed(method, method.published if preset else start, changes)
+    if options.reads_whole_documents and not preset and "max_length" not in changes:
+        settings = settings.but(max_length=LONGEST_DOCUMENT)
     if whiten is None:
         whiten = method.static_whiten if not preset and knows and is_bare_table(directory) else 0.0
     _check(method, settings, options, dropout, whiten)

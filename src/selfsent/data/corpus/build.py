@@ -140,6 +140,7 @@ class _Builder:
             rid_of=self._cleaners.counts(),
             holds={name: count / self._sampled for name, count in self._signs.items()},
             together=self._columns.together,
+            natural=self._columns.natural,
             **self._counts,
         )
         description = {

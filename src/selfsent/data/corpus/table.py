@@ -172,6 +172,8 @@ class CorpusReport:
     """Cleaner -> share of the texts, 0 to 1, that it would change, estimated from a sample."""
     together: Sequence[str] = ()
     """Columns of the source whose texts share a document, such as question and answer; empty if there is one."""
+    natural: Sequence[str] = ()
+    """The text column and one that was not read but goes with it, in order, such as title and text; or empty."""
 
     def counted(self, number: int) -> str:
         """A count with the unit of the rows: `1 sentence`, `2 texts`."""
