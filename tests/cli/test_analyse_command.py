@@ -27,7 +27,6 @@ def trainer(tmp_path, monkeypatch):
         "        rng = lambda word: np.random.default_rng(list(word.encode())).normal(size=self.size)\n"
         "        return np.stack([sum(map(rng, text.split())) for text in texts])\n"
         "def model(): return Words(3)\n"
-        "def perfect(): return Words(4000)\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     yield "quick_trainer"
@@ -43,21 +42,12 @@ def test_words(selfsent, trainer, pairs, tmp_path):
     assert "NOUN" in done.out
 
 
-def test_space(selfsent, trainer, pairs):
-    models = (f"{trainer}:model", f"{trainer}:perfect")
-    done = selfsent("analyse", "space", *models, "--pairs", pairs, "--json", "-")
-    assert done.status == 0, done.err
-    low, high = json.loads(done.out)["space"]
-    assert (low["model"], high["model"]) == models
-    assert high["uniformity"] < low["uniformity"] < 0 < low["alignment"]
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         ((), "the following arguments are required: COMMAND"),
-        (("space", "bundled-raw"), "--task or --pairs"),
-        (("space", "./nothing", "--pairs", "pairs.tsv"), "there is no directory ./nothing"),
+        (("words", "bundled-raw"), "--task or --pairs"),
+        (("words", "./nothing", "--pairs", "pairs.tsv"), "there is no directory ./nothing"),
     ],
 )
 def test_what_is_wrong_is_one_line(arguments, said, selfsent, pairs, tmp_path, monkeypatch):

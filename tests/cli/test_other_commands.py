@@ -149,7 +149,7 @@ def test_what_is_read_is_not_replaced(selfsent, model, sentences, tmp_path):
     assert "which is read" in selfsent("evaluate", kept, "--pairs", scored, "--vectors", kept).complaint
     assert "--output is empty" in selfsent("search", model, table, "ba", "--output", "").complaint
     assert "which is read" in selfsent("evaluate", model, "--documents", table, "--csv", table).complaint
-    scores = ("analyse", "space", model, "--pairs", scored)
+    scores = ("analyse", "words", model, "--pairs", scored)
     assert "which is read" in selfsent(*scores, "--json", scored).complaint
     other = ("pairs", model, sentences, "--without", table)
     assert "which is read" in selfsent(*other, "--output", table).complaint
