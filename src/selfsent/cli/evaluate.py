@@ -55,9 +55,7 @@ class _Files(WithData):
     title: ClassVar = "results in files (- is standard output, which then gets nothing else)"
 
     json: str | None = setting(None, "everything, as one object")
-    markdown: str | None = setting(None, "the tables, with signatures")
     page: str | None = setting(None, "an HTML page: scores as dots with their intervals, and the tables")
-    csv: str | None = setting(None, "a row for every model and task")
 
 
 @dataclass(kw_only=True)
@@ -101,7 +99,7 @@ class Evaluate(_Tasks, _Files, Encoding):
         behind = [model.partition(":")[2] for model in alone]  # as in glove:FILE
         read_too: list[str | None] = [*self.documents, *self.exclude, *own.values(), *self.retrieval]
         read_too += [name for name in (*alone, *behind) if os.path.isfile(name)]  # noqa: PTH113 — may be an invalid file name
-        files = {f"--{name}": getattr(self, name) for name in ("json", "markdown", "csv", "page", "vectors")}
+        files = {f"--{name}": getattr(self, name) for name in ("json", "page", "vectors")}
         check_outputs(files, read_too)
         if self.vectors is not None:
             if len(models) > 1:
@@ -123,8 +121,6 @@ class Evaluate(_Tasks, _Files, Encoding):
             notice(line)
         forms = {
             self.json: lambda: json.dumps(report.to_json(), ensure_ascii=False) + "\n",
-            self.markdown: report.to_markdown,
-            self.csv: report.to_csv,
             self.page: report.to_page,
         }
         if write_outputs(forms):

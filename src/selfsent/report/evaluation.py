@@ -1,15 +1,13 @@
-"""Results of an evaluation as tables, JSON, Markdown and CSV, for one or several models, with the papers' rows."""
+"""Results of an evaluation as tables, JSON and a page, for one or several models, with the papers' rows."""
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from selfsent.display import cells_of, literal, markdown
+from selfsent.display import cells_of
 from selfsent.errors import SettingsError
 from selfsent.evaluation.lexical import LEXICAL
 from selfsent.evaluation.results import Result
@@ -91,13 +89,6 @@ class Report:
         plain = plain if self.comparison is None else self.comparison.to_json()
         return plain | ({"published": self.published.rows} if self.published else {})
 
-    def to_markdown(self) -> str:
-        """The tables, then signatures and remarks as a list."""
-        tables = [(literal(str(table.title or "")), markdown(table)) for table in self.tables]
-        parts = [f"**{title}**\n\n{rows}" if title else rows for title, rows in tables]
-        lines = [*(f"`{signature}`" for signature in self.signatures), *map(literal, self.remarks)]
-        return "\n".join([*parts, "".join(f"* {line}\n" for line in lines)])
-
     def to_page(self) -> str:
         """One HTML file: the scores of each task as dots with intervals, then the tables."""
         names = [result.model for result in self.results]
@@ -112,17 +103,6 @@ class Report:
             remarks=self.remarks,
             signatures=self.signatures,
         )
-
-    def to_csv(self) -> str:
-        """One row for every model and task."""
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(["model", "task", "score", "low", "high", "n", "signature", "leaked"])
-        for each in self.results:
-            for name, score in each.scores.items():
-                cells = [each.model, name, score.score, score.low, score.high, score.n, score.signature]
-                writer.writerow([*cells, "yes" if name in each.leaked else ""])
-        return out.getvalue()
 
 
 def _drawing(results: Sequence[Result], task: str) -> dict[str, Any]:
