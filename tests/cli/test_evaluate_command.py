@@ -95,7 +95,7 @@ def test_several_models_stand_side_by_side_with_p_values(selfsent, models, mirro
         (("--pairs", "nothing.tsv"), "nothing.tsv cannot be read"),
         (("--labels", "file"), "file has 0 rows"),
         (("--task", "stsb", "--data", "nowhere"), "nowhere is not a folder"),
-        (("--task", "stsb", "no-such.npz"), "no-such.npz does not exist"),
+        (("--task", "stsb", "no-such.parquet"), "no-such.parquet does not exist"),
     ],
 )
 def test_what_is_wrong_is_found_before_a_model_is_loaded(arguments, said, selfsent, tmp_path, monkeypatch):
@@ -103,7 +103,7 @@ def test_what_is_wrong_is_found_before_a_model_is_loaded(arguments, said, selfse
     monkeypatch.setattr("selfsent.evaluation.encoders._from_directory", lambda *_: pytest.fail("loaded"))
     (tmp_path / "file").touch()
     # Positionals first: options with several values would eat them.
-    given = sorted(arguments, key=lambda argument: not argument.endswith(".npz"))
+    given = sorted(arguments, key=lambda argument: not argument.endswith(".parquet"))
     assert said in selfsent("evaluate", "bundled-raw", *given).complaint
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
@@ -137,7 +137,7 @@ def test_models_and_numbers_that_make_no_sense_are_refused(selfsent, documents, 
     assert "--hold-out says how many" in selfsent("evaluate", "tfidf", "--task", "sts12", "--hold-out", 40).complaint
     few = selfsent("evaluate", "tfidf", "--documents", documents, "--hold-out", 3).late_complaint
     assert "--hold-out is 3; an honest interval needs 30 documents at least" in few
-    kept = ("--vectors", tmp_path / "x.npz")
+    kept = ("--vectors", tmp_path / "x.parquet")
     assert (
         "tfidf counts words and has no vectors to keep"
         in selfsent("evaluate", "tfidf", "--documents", documents, *kept).late_complaint

@@ -46,6 +46,10 @@ def test_index_and_search(selfsent, index, model, tickets, tmp_path):
     told = json.loads(as_file.out)
     assert told["index"] == str(tmp_path / "i")
     assert told["queries"][0]["hits"][0]["id"] == 8
+    itself = selfsent("search", "--index", tmp_path / "i", "ko mi", "--rerank", model, "--json", "-")
+    again = json.loads(itself.out)
+    assert (again["rerank"], again["word_weight"]) == (str(model), told["word_weight"])
+    assert [hit["row"] for hit in again["queries"][0]["hits"]] == [hit["row"] for hit in told["queries"][0]["hits"]]
 
 
 def test_words_are_weighed(selfsent, index, model, tickets, tmp_path):
@@ -99,12 +103,14 @@ def without_texts(index):
     return index
 
 
-def test_an_index_without_texts(selfsent, index, tmp_path):
+def test_an_index_without_texts(selfsent, index, model, tmp_path):
     index()
     without_texts(tmp_path / "i")
     assert selfsent("search", "--index", tmp_path / "i", "la nu po", "--top", 1).out == "1.000  9  x  row 2\n"
     said = selfsent("search", "--index", tmp_path / "i", "la nu po", "--word-weight", 1).complaint
     assert "has no texts: leave out --word-weight" in said
+    said = selfsent("search", "--index", tmp_path / "i", "la nu po", "--rerank", model).complaint
+    assert "i has no texts to rerank" in said
 
 
 def test_another_model_is_refused_in_one_line(selfsent, index, model, base, tmp_path):

@@ -82,11 +82,11 @@ def test_encode_goes_on_where_it_was_interrupted(selfsent, model, sentences, tmp
         patch.setattr(RowTable, "fill", fill_once)
         stopped = selfsent("encode", model, sentences, "--output", tmp_path / "v.npy")
     assert stopped.status == 130
-    assert "interrupted: 50 of 120 rows are done" in stopped.err
+    assert "interrupted: 50 of 120 texts are done" in stopped.err
     done = selfsent("encode", model, sentences, "--output", tmp_path / "v.npy", "--fast")
     assert done.status == 0, done.err
     if "no faster in bfloat16" in done.err:
-        assert "50 of them had been made before" in done.err
+        assert "50 texts had been encoded before" in done.err
     assert [path.name for path in tmp_path.iterdir()] == ["v.npy"]
 
 

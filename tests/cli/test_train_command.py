@@ -3,7 +3,6 @@ import subprocess
 import sys
 
 import numpy as np
-import pytest
 
 import tiny
 
@@ -69,10 +68,9 @@ def test_options_of_the_method_may_stand_anywhere(selfsent, base, sentences, tmp
     assert "--max-length 128 is cut to that" in done.err
 
 
-@pytest.mark.parametrize("method", ["tsdae", "simcse", "mlm"])
-def test_an_absurd_rate_stops_at_the_last_good_checkpoint(method, train, tmp_path):
+def test_an_absurd_rate_stops_at_the_last_good_checkpoint(train, tmp_path):
     absurd = ("--learning-rate", 1e9, "--clip", 0, "--warmup", 0, "--schedule", "constant")
-    done = train("--method", method, *absurd, "--checkpoint-every", 1, steps=("--steps", 30))
+    done = train("--method", "mlm", *absurd, "--checkpoint-every", 1, steps=("--steps", 30))
     assert done.status == 1, done.err
     last = done.err.splitlines()[-1]
     assert last.startswith("selfsent: the ")

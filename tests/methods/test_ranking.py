@@ -16,13 +16,6 @@ def packed(ids, documents=None):
     return batch
 
 
-def test_equal_texts_have_equal_numbers_wherever_they_stand():
-    numbers = packed(IDS).texts.tolist()
-    assert numbers[0] == numbers[2]
-    assert len(set(numbers)) == 4
-    assert packed([[2, 11, 12, 13, 14, 3], *IDS]).texts.tolist()[1:] == numbers
-
-
 def test_what_is_no_negative_is_found_by_text_and_by_document():
     query, partner = packed(IDS, [0, 1, 2, 1, 3]), packed(IDS[::-1], [0, 1, 2, 1, 3])
     found = no_negatives(query, [partner, query])

@@ -1,9 +1,11 @@
+import math
+
 import numpy as np
 import pytest
 
 from selfsent.errors import DataError
 from selfsent.evaluation.encoders import as_encoder
-from selfsent.papers.analysis import word_importance
+from selfsent.papers.analysis import alignment, uniformity, word_importance
 from selfsent.papers.words import tag
 
 
@@ -41,3 +43,25 @@ def test_tags_of_plain_sentences():
     assert tag(words) == ["DET", "ADJ", "NOUN", "ADV", "VERB", "PROPN", "PART", "NUM", "NOUN", "PUNCT"]
     assert tag(["They", "argue", "about", "movement"]) == ["PRON", "VERB", "ADP", "NOUN"]
     assert tag([]) == []
+
+
+def test_alignment_and_uniformity_match_their_definitions():
+    texts = [f"words{n} words{n + 1} words{n * 2}" for n in range(12)]
+    encoder = as_encoder(only_nouns)
+    unit = np.asarray(encoder(texts), np.float64)
+    unit /= np.linalg.norm(unit, axis=1, keepdims=True)
+    pairs = [(i, j) for i in range(12) for j in range(12) if i != j]
+    potential = np.mean([math.exp(-2 * np.sum((unit[i] - unit[j]) ** 2)) for i, j in pairs])
+    assert uniformity(encoder, [*texts, texts[0]]) == pytest.approx(math.log(potential), abs=1e-5)
+    expected = np.mean([np.sum((unit[i] - unit[i + 6]) ** 2) for i in range(6)])
+    assert alignment(encoder, texts[:6], texts[6:]) == pytest.approx(expected, abs=1e-5)
+    with pytest.raises(DataError, match="two distinct"):
+        uniformity(encoder, ["a", "a"])
+
+
+def test_uniformity_of_zero_vectors_is_that_of_one_point():
+    def encode(texts):
+        return np.array([[float(text != "zero"), 0.0] for text in texts])
+
+    assert uniformity(as_encoder(lambda texts: np.zeros((len(texts), 4))), ["a", "b", "c"]) == 0
+    assert uniformity(as_encoder(encode), ["zero", "a", "b"]) == pytest.approx(math.log((1 + 2 * math.exp(-2)) / 3))

@@ -17,6 +17,7 @@ from selfsent.settings import setting
 
 if TYPE_CHECKING:
     from selfsent.data.corpus import Corpus
+    from selfsent.evaluation.rerank import Reranker
     from selfsent.models.encoder import Encoder
     from selfsent.search import Hit, Index
 
@@ -31,7 +32,8 @@ LANGUAGE: Any = setting(
 class Search(Results):
     """Find the texts of a corpus nearest to a query.
 
-    A text counts by the cosine of its vector and by BM25, the words that it shares with the query.
+    A text counts by the cosine of its vector and by BM25, the words that it shares with the query. With --rerank the
+    best of them are put in order by a stronger model.
     """
 
     usage: ClassVar = (
@@ -54,6 +56,15 @@ class Search(Results):
         " 0: the cosine alone (default: the model's own, such as 1.5 for bundled)",
     )
     language: str | None = LANGUAGE
+    rerank: str | None = setting(
+        None,
+        "a stronger model that puts the best of them in order: a sentence encoder, by its cosine and words, or a"
+        " cross-encoder, by its score",
+        metavar="MODEL",
+    )
+    candidates: int | None = setting(
+        None, "texts that --rerank reads for each query, --top at least (default: 100)", minimum=1
+    )
     model: str | None = setting(None, "where the model of --index is now (default: where it was)")
 
     def run(self) -> None:
@@ -78,24 +89,38 @@ class Search(Results):
             raise SettingsError(
                 f"{files[0]} is a file, not a query: give several files as a folder or a pattern in quotes"
             )
-        source, found, about, names, unit = self._in_corpus(queries) if self.index is None else self._in_index(queries)
-        rows = [list(hit_rows(query, hits, source)) for query, hits in zip(queries, found, strict=True)]
+        if self.candidates and not self.rerank:
+            raise SettingsError("--candidates says how many texts --rerank reads: give --rerank, too")
+        reranker, measure = None, "cosine"
+        if self.rerank is not None:
+            from selfsent.evaluation.encoders import as_reranker
+
+            reranker = as_reranker(self.rerank, self.candidates, fast=self.fast, int8=self.int8)
+            measure = "score" if reranker.crosses else measure
+        searched = self._in_corpus if self.index is None else self._in_index
+        source, found, about, names, unit = searched(queries, reranker)
+        if reranker:
+            about |= {"rerank": self.rerank, "candidates": max(self.top, reranker.candidates)}
+        columns = hit_columns(source, measure)
+        rows = [list(hit_rows(query, hits, source, measure)) for query, hits in zip(queries, found, strict=True)]
         about["queries"] = [
             {"query": query, "hits": [{k: v for k, v in hit.items() if k != "query"} for hit in hits]}
             for query, hits in zip(queries, rows, strict=True)
         ]
         count = counted(sum(map(len, rows)), unit)
         plain = {self.json: lambda: as_line(about)}
-        if self.write(chain.from_iterable(rows), hit_columns(source), count, plain) or self.output:
+        if self.write(chain.from_iterable(rows), columns, count, plain) or self.output:
             return
         weight = about["word_weight"]
         for query, hits in zip(queries, rows, strict=True):
             if len(queries) > 1:
                 show(f"# {query}")
             for row in hits:
-                show(f"{(row['cosine'] + weight * row['words']) / (1 + weight):.3f}  {line_of(row, names)}")
+                show(f"{(row[measure] + weight * row['words']) / (1 + weight):.3f}  {line_of(row, names)}")
 
-    def _in_corpus(self, queries: list[str]) -> tuple[Corpus, Found, dict[str, Any], list[str], str]:
+    def _in_corpus(
+        self, queries: list[str], reranker: Reranker | None
+    ) -> tuple[Corpus, Found, dict[str, Any], list[str], str]:
         """The corpus, the hits, what `--json` says of them, the columns to show, and a noun for a text."""
         from selfsent.lexical import Analyzer
         from selfsent.search import search
@@ -106,15 +131,18 @@ class Search(Results):
         self.check_files(source)
         corpus, stored = self.read_with_vectors(source, min_rows=1)
         model = self.load(name, corpus)
-        weight = model.lexical_weight if self.word_weight is None else self.word_weight
+        weight = (reranker or model).lexical_weight if self.word_weight is None else self.word_weight
         about: dict[str, Any] = {"model": name, "corpus": source, "word_weight": weight}
-        if weight:
+        if weight or (reranker and model.lexical_weight):
             about["language"] = self.language or corpus_language(corpus) or "none"
-        with counting("searching", len(corpus.input_rows)) as done:
-            found = search(model, corpus, queries, self.top, done, stored, weight, about.get("language"))
+        with counting("searching", len(corpus)) as done:
+            how = done, stored, self.word_weight, about.get("language"), reranker
+            found = search(model, corpus, queries, self.top, *how)
         return corpus, found, about, list(self.carried()), corpus.report.unit
 
-    def _in_index(self, queries: list[str]) -> tuple[Index, Found, dict[str, Any], list[str], str]:
+    def _in_index(
+        self, queries: list[str], reranker: Reranker | None
+    ) -> tuple[Index, Found, dict[str, Any], list[str], str]:
         """As `_in_corpus`.
 
         Raises:
@@ -144,7 +172,7 @@ class Search(Results):
         about = {"index": self.index, "word_weight": weight}
         names = [name for name in index.columns if name not in (*POSITIONS, "text")]
         unit = "sentence" if "sentence" in index.columns else "text"
-        return index, index.search(vectors, self.top, queries, weight), about, names, unit
+        return index, index.search(vectors, self.top, queries, weight, reranker), about, names, unit
 
     def _encoder_of(self, index: Index) -> Encoder:
         """The encoder of an index, by its stored name or `--model`.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,13 +14,14 @@ from selfsent.errors import DataError
 from selfsent.evaluation.stats.metrics import cosines
 from selfsent.evaluation.stats.resampling import Floats
 from selfsent.lexical.scores import SEARCH_WEIGHT
+from selfsent.resumable import VectorsOfTexts
 
 Encode = Callable[[Sequence[str]], Vectors]
 """n texts -> (n, d)."""
 
 
 class Encoder:
-    """An encode function with a name and a cache of vectors; not thread-safe.
+    """An encode function with a name and a cache of vectors, which threads may share.
 
     Args:
         encode: n texts -> (n, d); None if it scores pairs and has no vectors.
@@ -52,6 +54,8 @@ class Encoder:
         """Weight of BM25 relative to its cosine."""
         self._rows: dict[str, int] = {}
         self._vectors: Vectors = np.zeros((0, 0), np.float32)
+        """Vectors of the texts in `_rows`, with spare capacity."""
+        self._one = threading.Lock()
         self._searching = [Encoder(each, name) if each else self for each in searching]
 
     def __call__(self, texts: Sequence[str]) -> Vectors:
@@ -86,10 +90,12 @@ class Encoder:
         """Encode and cache new texts, in one call."""
         if self._encode is None:
             raise DataError(f"{self.name} has no vectors, so this task cannot use it")
-        new = [text for text in dict.fromkeys(texts) if text not in self._rows]
-        if not new:
-            return
-        vectors = np.asarray(self._encode(new), np.float32)
+        with self._one:
+            new = [text for text in dict.fromkeys(texts) if text not in self._rows]
+            if new:
+                self._keep(new, np.asarray(self._encode(new), np.float32))
+
+    def _keep(self, new: list[str], vectors: Vectors) -> None:
         if vectors.ndim != 2 or len(vectors) != len(new):
             raise DataError(f"{self.name} returned an array of shape {vectors.shape} for {len(new)} texts, not (n, d)")
         if self._rows and vectors.shape[1] != self._vectors.shape[1]:
@@ -98,8 +104,21 @@ class Encoder:
         if broken.any():
             self.broken += int(broken.sum())
             vectors = np.where(broken, np.float32(0), vectors)
-        self._rows.update((text, number) for number, text in enumerate(new, len(self._rows)))
-        self._vectors = np.concatenate([self._vectors, vectors]) if len(self._vectors) else vectors
+        start, end = len(self._rows), len(self._rows) + len(new)
+        if not start:
+            self._vectors = vectors
+        elif end > len(self._vectors):  # double the capacity, so that adding single texts rarely copies
+            grown = np.empty((2 * end, vectors.shape[1]), np.float32)
+            grown[:start] = self._vectors[:start]
+            self._vectors = grown
+        self._vectors[start:end] = vectors
+        self._rows.update((text, start + number) for number, text in enumerate(new))  # last, as other threads read it
+
+    def keep(self, path: Path) -> None:
+        """Keep the vectors of texts that are searched in a file (see `VectorsOfTexts`), for later processes as well."""
+        held = self._searching[1]
+        assert held._encode is not None
+        self._searching[1] = Encoder(VectorsOfTexts(path, held._encode), self.name)
 
     def similarity(self, left: Sequence[str], right: Sequence[str]) -> Floats:
         """The cosine of each pair of texts, (n,), computed in float64; NaN becomes 0."""
@@ -115,7 +134,9 @@ class Encoder:
         """
         if not self._rows:
             raise DataError(f"{self.name} has encoded nothing, so there are no vectors for {path}")
-        write_vectors(path, list(self._rows), self._vectors, self.pooling, self.trained_on, self.trained_by)
+        trained_on, trained_by = "\n".join(self.trained_on), "\n".join(self.trained_by)
+        about = {"pooling": self.pooling, "trained_on": trained_on, "trained_by": trained_by}
+        write_vectors(path, list(self._rows), self._vectors[: len(self._rows)], **about)
 
 
 class PairEncoder(Encoder):

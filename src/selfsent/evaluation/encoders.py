@@ -7,26 +7,32 @@ import re
 import sys
 from collections.abc import Sequence
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 
-from selfsent.data.vector_files import FORMATS, UNKNOWN, StoredVectors, Vectors
+from selfsent.data.vector_files import SUFFIX, UNKNOWN, StoredVectors, Vectors
 from selfsent.errors import BaseEncoderError, SettingsError
 from selfsent.evaluation.datasets.leaks import trained_by, trained_on
 from selfsent.evaluation.encoder import Encode, Encoder, PairEncoder
 from selfsent.evaluation.lexical import LEXICAL, WITH_WORDS, Hybrid, LexicalEncoder, without_words
+from selfsent.evaluation.rerank import CANDIDATES, Reranked, Reranker, reranking
 from selfsent.evaluation.word_vectors import WordVectors, words_file
+from selfsent.files import cache_folder
 from selfsent.foreign.transformers import silent
 from selfsent.models.bases import resolve
 from selfsent.models.cross_encoder import is_cross_encoder
+from selfsent.models.fingerprint import files_fingerprint
 from selfsent.models.saved import saved_pooling
 from selfsent.naming import name_of
 
 __all__ = ["Encoder", "PairEncoder", "as_encoder", "check_model", "check_pooling", "load_object"]
 
 BATCH_SIZE = 64
+_KEPT = 1
+"""Format of kept vectors; bump when they are computed in another way."""
 _FACTORY = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
 
@@ -40,7 +46,8 @@ def as_encoder(
             function from texts to vectors, or a string: `bundled`, a directory (also a run directory), a hub id,
             `package.module:factory`, vectors with their texts (see `StoredVectors`), `tfidf` or `bm25` (see
             `LexicalEncoder`), or `glove:FILE` and the like (see `WordVectors`). The suffix `+words` adds words to any
-            of those with vectors, as in `search` (see `Hybrid`).
+            of those with vectors, as in `search` (see `Hybrid`); `FIRST+rerank:SECOND` searches with one model and
+            puts what it finds in order by another, as `search --rerank` does (see `Reranked`).
         name: in results.
         fast: compute in bfloat16 if this machine is faster in it, for models given by directory or hub id.
         int8: likewise, with some products in 8 bits on a CPU that supports them.
@@ -59,6 +66,8 @@ def as_encoder(
         return model
     if isinstance(model, str):
         label = name or (f"{model}, {pooling}" if pooling else model)
+        if both := reranking(model):
+            return Reranked(as_encoder(both[0], fast=fast, int8=int8), as_reranker(both[1], fast=fast, int8=int8))
         if alone := without_words(model):
             return Hybrid(as_encoder(alone, name=name, fast=fast, int8=int8))
         if is_directory_or_id(model):
@@ -74,6 +83,39 @@ def as_encoder(
     if callable(model):
         return Encoder(model, label)
     raise BaseEncoderError(f"{label} is no encoder: it needs a method encode(list of texts), or to be such a function")
+
+
+def as_reranker(model: Any, candidates: int | None = None, *, fast: bool = False, int8: bool = False) -> Reranker:
+    """A reranker from any model.
+
+    Vectors of texts by a model of a name are kept in the cache folder, apart for each model and precision, and so by
+    its prompts; those of other models as long as the process runs.
+
+    Args:
+        model: a `Reranker`; a sentence encoder or a cross-encoder, as for `as_encoder`; or an encoder of selfsent.
+        candidates: of each query; None for 100.
+        fast: as for `as_encoder`.
+        int8: likewise.
+
+    Raises:
+        BaseEncoderError: the model cannot be found or loaded.
+        SettingsError: it is neither a sentence encoder nor a cross-encoder, or there are no candidates.
+    """
+    model = name_of(model)
+    if isinstance(model, Reranker):
+        return model
+    from selfsent.models.encoder import Encoder as Trainable
+
+    encoder = (
+        encoder_of(model, type(model).__name__)
+        if isinstance(model, Trainable)
+        else as_encoder(model, fast=fast, int8=int8)
+    )
+    reranker = Reranker(encoder, CANDIDATES if candidates is None else candidates)
+    if isinstance(model, str) and is_directory_or_id(model) and not reranker.crosses:
+        key = sha256(repr((_KEPT, files_fingerprint(model), encoder.pooling)).encode()).hexdigest()[:16]
+        encoder.keep(cache_folder() / "vectors" / f"{key}.sqlite")
+    return reranker
 
 
 def check_pooling(model: Any) -> None:
@@ -94,7 +136,10 @@ def check_model(path: str) -> None:
         DataError: an invalid file of vectors.
         SettingsError: words added to a lexical model.
     """
-    if alone := without_words(path):
+    if both := reranking(path):
+        for each in both:
+            check_model(each)
+    elif alone := without_words(path):
         if alone in LEXICAL:
             raise SettingsError(f"{path}: {LEXICAL[alone]} counts words already: {WITH_WORDS} is for encoders")
         check_model(alone)
@@ -108,8 +153,8 @@ def check_model(path: str) -> None:
 
 def is_directory_or_id(path: str) -> bool:
     """Whether this names a model in a directory or on the hub, which could be trained."""
-    special = path in LEXICAL or words_file(path) or path.endswith(FORMATS) or _FACTORY.fullmatch(path)
-    return not (special or without_words(path))
+    special = path in LEXICAL or words_file(path) or path.endswith(SUFFIX) or _FACTORY.fullmatch(path)
+    return not (special or reranking(path) or without_words(path))
 
 
 def _from_name(path: str, label: str) -> Encoder:
@@ -120,7 +165,7 @@ def _from_name(path: str, label: str) -> Encoder:
         words = WordVectors(named[1], stop_words=named[0] != "nostop")
         words.check()
         return Encoder(words, label, "mean" if words.stop_words else "nostop")
-    if path.endswith(FORMATS):
+    if path.endswith(SUFFIX):
         found = StoredVectors(Path(path))
         return Encoder(found, label, found.pooling, found.trained_on, found.trained_by)
     return as_encoder(load_object(path)(), name=label)

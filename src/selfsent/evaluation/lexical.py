@@ -26,7 +26,8 @@ def without_words(name: str) -> str:
     return name.removesuffix(WITH_WORDS) if name.endswith(WITH_WORDS) and not Path(name).exists() else ""
 
 
-def _bm25(queries: Sequence[str], texts: Sequence[str]) -> BM25:
+def bm25_of(queries: Sequence[str], texts: Sequence[str]) -> BM25:
+    """BM25 of queries over texts, with the stems of their language."""
     found = BM25(queries, Analyzer(language_of(texts)))
     found.add(texts)
     return found
@@ -57,7 +58,7 @@ class LexicalEncoder(Encoder):
         from sklearn.feature_extraction.text import TfidfVectorizer
 
         if self.kind == "bm25":
-            bm25 = _bm25(queries, texts)
+            bm25 = bm25_of(queries, texts)
             return bm25.queries, bm25.texts
         vectorizer = TfidfVectorizer(dtype=np.float32)
         try:
@@ -104,7 +105,7 @@ class Hybrid(Encoder):
     ) -> tuple[Any, Any]:
         """As `sides`, from given unit vectors (q, d) and (n, d)."""
         self.broken = self.encoder.broken
-        bm25 = _bm25(queries, texts)
+        bm25 = bm25_of(queries, texts)
         return VectorsAndWords(vectors[0], bm25.queries * self.lexical_weight), VectorsAndWords(vectors[1], bm25.texts)
 
     def similarity(self, left: Sequence[str], right: Sequence[str]) -> Floats:

@@ -1,7 +1,8 @@
-"""The analysis of TSDAE's section 7.2: importance of words for a similarity."""
+"""The papers' analyses: importance of words for a similarity, and geometry of the vectors."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -80,6 +81,58 @@ def word_importance(
         decisive[tags[int(similarity.argmin())]] += 1
         present.update(tags)
     return WordImportance(_shares(decisive), _shares(present), len(usable))
+
+
+@dataclass(frozen=True)
+class Space:
+    """Geometry of vectors on the sphere (Wang and Isola, 2020); smaller is better for both.
+
+    Args:
+        model: name of the encoder.
+        alignment: mean squared distance of texts that mean the same.
+        uniformity: log of the mean Gaussian potential of any two texts.
+    """
+
+    model: str
+    alignment: float
+    uniformity: float
+
+
+def space(encoder: Encoder, rows: Rows, least: float = SIMILAR) -> Space:
+    """Alignment over the similar pairs of a data set, uniformity over all its texts.
+
+    Raises:
+        DataError: no similar pair, or fewer than two distinct texts.
+    """
+    pairs = similar_pairs(rows, least)
+    texts = [*rows["sentence1"], *rows["sentence2"]]
+    encoder.remember(texts)
+    return Space(encoder.name, alignment(encoder, *pairs), uniformity(encoder, texts))
+
+
+def alignment(encoder: Encoder, left: Sequence[str], right: Sequence[str]) -> float:
+    """Mean squared distance of unit vectors of texts that mean the same; smaller is better (Wang and Isola, 2020)."""
+    return float(np.mean(2 - 2 * encoder.similarity(left, right)))
+
+
+def uniformity(encoder: Encoder, texts: Sequence[str]) -> float:
+    """Log of the mean Gaussian potential of pairs of unit vectors, t = 2; smaller is better (Wang and Isola, 2020).
+
+    Raises:
+        DataError: fewer than two distinct texts.
+    """
+    distinct = list(dict.fromkeys(texts))
+    if len(distinct) < 2:
+        raise DataError("uniformity needs two distinct texts or more")
+    vectors = encoder(distinct).astype(np.float64)
+    vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    squares = np.square(vectors).sum(1)  # 1, or 0 for a zero vector
+    n, total = len(vectors), 0.0
+    for start in range(0, n, 1024):
+        block = slice(start, start + 1024)
+        distances = squares[block, None] + squares - 2 * vectors[block] @ vectors.T
+        total += float(np.exp(-2 * np.maximum(distances, 0)).sum())
+    return math.log((total - n) / (n * (n - 1)))  # each vector's potential with itself is 1
 
 
 def _shares(counts: Counter[str]) -> dict[str, float]:

@@ -17,7 +17,7 @@ from selfsent.files import read_json
 from selfsent.integrity import damaged
 from selfsent.lexical.scores import BUCKETS, WordCounts, check_weight
 from selfsent.search.ivf import IVF
-from selfsent.search.nearest import Hit, TopHits
+from selfsent.search.nearest import Hit, TopHits, rerank_hits
 from selfsent.search.vectors import ARROW_TYPES, unit
 
 MANIFEST, VECTORS, ROWS, REPEATS = "index.json", "vectors.faiss", "rows.arrow", "repeats.npy"
@@ -136,6 +136,8 @@ class Index:
         top: int = 10,
         texts: Sequence[str] | None = None,
         word_weight: float = TFIDF_WEIGHT,
+        rerank: Any = None,
+        candidates: int | None = None,
     ) -> list[list[Hit]]:
         """The vectors nearest to each query, best first: by cosine, or by cosine + word_weight · words.
 
@@ -144,16 +146,29 @@ class Index:
             top: vectors per query.
             texts: of the queries. If given, and the index has texts, the 300 nearest are reranked by words.
             word_weight: of the words.
+            rerank: a stronger model that puts the best of these in order, as for `selfsent.search`, with the same
+                weight. In a service make it once, by `as_reranker`.
+            candidates: of each query, `top` at least; None for 100.
 
         Raises:
-            DataError: the index is damaged.
-            SettingsError: an invalid weight, or not one text for each vector.
+            DataError: the index is damaged, or has no texts to rerank.
+            SettingsError: an invalid weight, not one text for each vector, or no model that can rerank.
         """
         check_weight(word_weight)
         if isinstance(texts, str):
             raise SettingsError(ONE_STRING)
         if texts is not None and len(texts) != len(queries):
             raise SettingsError(f"{len(queries)} vectors of queries were given, and {len(texts)} texts of them")
+        if rerank is not None:
+            from selfsent.evaluation.encoders import as_reranker
+
+            if texts is None:
+                raise SettingsError("`rerank` reads the texts of the queries: give `texts`, too")
+            if "text" not in self.columns:
+                raise DataError(f"{self.path} has no texts to rerank: index the texts again, not their vectors alone")
+            reranker = as_reranker(rerank, candidates)
+            first = self.search(queries, max(top, reranker.candidates), texts, word_weight)
+            return rerank_hits(reranker, texts, first, self, top, word_weight)
         counts = self.words if texts is not None and word_weight else None
         count = min(top if counts is None else max(top, RERANKED), len(self))
         cosines, rows = self.ivf.search(unit(np.ascontiguousarray(queries, np.float32)), count)

@@ -57,9 +57,16 @@ def _described_columns(texts: Corpus | Index) -> dict[str, type]:
     return {**others, "repeats": int, **({"text": str} if "text" in columns else {})}
 
 
-def hit_columns(texts: Corpus | Index) -> dict[str, type]:
-    """The columns of `hit_rows`."""
-    return {"query": str, "cosine": float, "words": float, **_described_columns(texts)}
+def hit_columns(texts: Corpus | Index, measure: str = "cosine") -> dict[str, type]:
+    """The columns of `hit_rows`.
+
+    Raises:
+        SettingsError: a carried column has the name of the measure.
+    """
+    columns = _described_columns(texts)
+    if measure in columns:
+        raise SettingsError(f"the results of a cross-encoder have a column {measure!r} of their own; rename yours")
+    return {"query": str, measure: float, "words": float, **columns}
 
 
 def pair_columns(corpus: Corpus) -> dict[str, type]:
@@ -86,10 +93,19 @@ def describe(texts: Corpus | Index, rows: Iterable[int]) -> list[dict[str, Any]]
     return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
 
-def hit_rows(query: str, hits: Sequence[Hit], texts: Corpus | Index) -> Iterator[dict[str, Any]]:
-    """The hits of a query as table rows: query, cosine, words and the columns of `describe`."""
+def hit_rows(
+    query: str, hits: Sequence[Hit], texts: Corpus | Index, measure: str = "cosine"
+) -> Iterator[dict[str, Any]]:
+    """The hits of a query as table rows: query, cosine, words and the columns of `describe`.
+
+    Args:
+        query: its text.
+        hits: of this query.
+        texts: where they were found.
+        measure: column of `Hit.cosine`: `cosine`, or `score` of a cross-encoder.
+    """
     for hit, found in zip(hits, describe(texts, (hit.row for hit in hits)), strict=True):
-        yield {"query": query, "cosine": round(hit.cosine, 6), "words": round(hit.words, 6), **found}
+        yield {"query": query, measure: round(hit.cosine, 6), "words": round(hit.words, 6), **found}
 
 
 def pair_rows(pairs: Sequence[Pair], corpus: Corpus, word_weight: float = 0.0) -> Iterator[dict[str, Any]]:
