@@ -111,6 +111,12 @@ def default_base(method: Method, given: Mapping[str, Any], model: ModelOptions) 
     return BUNDLED if plain and method.static is not None and options.suits_static else ENCODER
 
 
+def is_strong(base: str) -> bool:
+    """Whether this is a sentence encoder that training on documents adds little to, once words rank too (docs/log)."""
+    directory = resolve(base)
+    return is_trained_transformer(directory) and _parameters(directory) > LARGE
+
+
 def _parameters(directory: Path) -> int:
     """Rough number of parameters in a directory, by the headers of its safetensors files."""
     total = 0
