@@ -42,10 +42,7 @@ def default_method(corpus: Corpus, base: str | Path | None) -> tuple[Method, Map
         SettingsError: the corpus has labels, so that several methods could be meant.
     """
     if corpus.labels is not None or corpus.scores is not None:
-        raise SettingsError(
-            "the corpus has labels: say what to learn from them, with `method` softmax (classes of pairs), cosine"
-            " (scores of pairs) or another of selfsent methods"
-        )
+        raise SettingsError("the corpus has labels: say what to learn from them, with `method` softmax or cosine")
     if len(corpus.view_columns) > 1:
         return METHODS["mnrl"], {}, "rows of several texts"
     if corpus.documents is not None and Documents(np.asarray(corpus.documents)).accompanied_share >= _ENOUGH:
