@@ -173,10 +173,10 @@ class VectorsOfTexts:
 
 
 class Chunks:
-    """Chunks of a table, each a parquet file with a checksum and notes, until they are joined.
+    """Chunks of a table, each a parquet file with a checksum, until they are joined.
 
     Args:
-        directory: made if it is missing; the caller holds `lock` in it.
+        directory: held by the caller.
         plan: everything that the chunks depend on, as JSON.
         overwrite: throw away the chunks of another plan, and of this one.
 
@@ -184,11 +184,11 @@ class Chunks:
         OutputError: the directory holds chunks of another plan, or cannot be written.
     """
 
-    LOCK, _PLAN, _NOTES = "lock", "plan.json", b"statistics"
+    _PLAN = "plan.json"
 
     def __init__(self, directory: Path, plan: Mapping[str, Any], overwrite: bool) -> None:
         self.directory, self.plan, self._files = directory, plan, list[Path]()
-        kept = [path for path in directory.glob("*") if path.name != self.LOCK and not is_half_written(path)]
+        kept = [path for path in directory.glob("*") if path.name != "lock" and not is_half_written(path)]
         if kept and not overwrite and read_json(directory / self._PLAN) != plan:
             raise OutputError(
                 f"{directory} has chunks of other augmenters, another seed or corpus: give overwrite=True"
@@ -200,32 +200,29 @@ class Chunks:
     def __len__(self) -> int:
         return len(self._files)
 
-    def find(self, name: str) -> Any:
-        """Take the chunk of this name and return its notes; None if it is missing or damaged."""
+    def find(self, name: str) -> bool:
+        """Take the chunk of this name; False if it is missing or damaged."""
         import pyarrow.parquet as pq
 
         file = self.directory / f"{name}.parquet"
         if not file.is_file():
-            return None
+            return False
         try:
-            with pq.ParquetFile(file, page_checksum_verification=True) as opened:
-                opened.read()
-                notes = json.loads(opened.schema_arrow.metadata[self._NOTES])
-        except (OSError, ValueError, KeyError, TypeError):
+            pq.read_table(file, page_checksum_verification=True)
+        except (OSError, ValueError):
             warn_damaged(file)
-            return None
+            return False
         self._files.append(file)
-        return notes
+        return True
 
-    def write(self, name: str, columns: dict[str, list[Any]], notes: Any) -> None:
-        """Write a chunk, with notes as JSON."""
+    def write(self, name: str, columns: dict[str, list[Any]]) -> None:
+        """Write a chunk."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
         file = self.directory / f"{name}.parquet"
-        table = pa.table(columns).replace_schema_metadata({self._NOTES: json.dumps(notes)})
         with atomic_file(file) as temporary:
-            pq.write_table(table, temporary, compression="zstd", write_page_checksum=True)
+            pq.write_table(pa.table(columns), temporary, compression="zstd", write_page_checksum=True)
         self._files.append(file)
 
     def join(self, path: Path) -> int:

@@ -120,8 +120,6 @@ def test_a_query_that_is_read_beside_its_answer_is_told(train, tmp_path):
     assert "train on one column (--text-column answer), or on pairs kept apart (--text-columns question,answer)" in (
         told_of_both
     )
-    assert told("one", "--text-column", "answer")[0] == 0
-    assert told("pairs", "--text-columns", "question,answer")[0] == 0
     # A method that reads one text by itself reads no answer beside it.
     assert told("single", *both, "--method", "simcse")[0] == 0
 

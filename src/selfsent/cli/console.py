@@ -81,13 +81,5 @@ def counting(title: str, total: int) -> Iterator[Callable[[int], None]]:
         yield lambda count: bar.count(title, count, total)
 
 
-@contextmanager
-def doing() -> Iterator[Callable[[str], None]]:
-    """A status line; silent if standard error is no terminal."""
-    if not progress.errors().is_terminal or not leads():
-        yield lambda text: None
-        return
-    from rich.text import Text
-
-    with progress.errors().status("") as line:
-        yield lambda text: line.update(Text(text))
+doing = progress.doing
+"""A status line; silent if standard error is no terminal."""

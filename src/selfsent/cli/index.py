@@ -44,7 +44,7 @@ class Index(WithVectors):
                 raise SettingsError(f"--output would replace {source}, which is read: name another directory")
         corpus, stored = self.read_with_vectors(self.corpus, min_rows=1)
         model = self.load(self.model, corpus, seen)
-        with counting("reading vectors" if self.encoded else "encoding", len(corpus.input_rows)) as done:
+        with counting("reading vectors" if self.encoded else "encoding", len(corpus)) as done:
             added = write_index(model, corpus, output, full_name(self.model), seen[0], old, self.recall, done, stored)
         index = Index(output)
         if self.add:

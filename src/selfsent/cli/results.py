@@ -66,7 +66,7 @@ class Results(WithVectors):
         """The vectors of the corpus' distinct texts, from `--encoded` or computed."""
         from selfsent.search import encode_corpus
 
-        with counting("reading vectors" if stored else "encoding", len(corpus.input_rows)) as done:
+        with counting("reading vectors" if stored else "encoding", len(corpus)) as done:
             return encode_corpus(model, corpus, done, stored)
 
     def write(

@@ -63,7 +63,7 @@ class Search(Results):
         metavar="MODEL",
     )
     candidates: int | None = setting(
-        None, "texts that --rerank reads for each query, --top at least (default: 100)", minimum=1
+        None, "texts that --rerank reads for each query, --top at least (default: 200)", minimum=1
     )
     model: str | None = setting(None, "where the model of --index is now (default: where it was)")
 
@@ -135,7 +135,7 @@ class Search(Results):
         about: dict[str, Any] = {"model": name, "corpus": source, "word_weight": weight}
         if weight or (reranker and model.lexical_weight):
             about["language"] = self.language or corpus_language(corpus) or "none"
-        with counting("searching", len(corpus.input_rows)) as done:
+        with counting("searching", len(corpus)) as done:
             how = done, stored, self.word_weight, about.get("language"), reranker
             found = search(model, corpus, queries, self.top, *how)
         return corpus, found, about, list(self.carried()), corpus.report.unit

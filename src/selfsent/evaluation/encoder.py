@@ -136,13 +136,13 @@ class Encoder:
 
         Raises:
             DataError: nothing was encoded.
-            SettingsError: the file is neither `.parquet` nor `.npz`.
+            SettingsError: the file does not end in `.parquet`.
         """
         if not self._rows:
             raise DataError(f"{self.name} has encoded nothing, so there are no vectors for {path}")
-        write_vectors(
-            path, list(self._rows), self._vectors[: len(self._rows)], self.pooling, self.trained_on, self.trained_by
-        )
+        trained_on, trained_by = "\n".join(self.trained_on), "\n".join(self.trained_by)
+        about = {"pooling": self.pooling, "trained_on": trained_on, "trained_by": trained_by}
+        write_vectors(path, list(self._rows), self._vectors[: len(self._rows)], **about)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Encoder:
         """Itself: copies share model and cache."""

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from selfsent.data.vector_files import FORMATS, UNKNOWN, StoredVectors, Vectors
+from selfsent.data.vector_files import SUFFIX, UNKNOWN, StoredVectors, Vectors
 from selfsent.errors import BaseEncoderError, SettingsError
 from selfsent.evaluation.datasets.leaks import trained_by, trained_on
 from selfsent.evaluation.encoder import Encode, Encoder, FittedEncoder, PairEncoder
@@ -89,7 +89,7 @@ def as_reranker(model: Any, candidates: int | None = None, *, fast: bool = False
 
     Args:
         model: a `Reranker`; a sentence encoder or a cross-encoder, as for `as_encoder`; or an encoder of selfsent.
-        candidates: of each query; None for 100.
+        candidates: of each query; None for 200.
         fast: as for `as_encoder`.
         int8: likewise.
 
@@ -135,7 +135,7 @@ def _special(path: str) -> tuple[Callable[[], object], Callable[[str], Encoder]]
     if trained := paragraphs_file(path):
         paragraphs = ParagraphVectors(*trained)
         return paragraphs.check, lambda label: Encoder(paragraphs, label, paragraphs.kind)
-    if path.endswith(FORMATS):
+    if path.endswith(SUFFIX):
         return partial(StoredVectors, Path(path)), partial(_stored, path)
     if _FACTORY.fullmatch(path):
         return partial(load_object, path), lambda label: as_encoder(load_object(path)(), name=label)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self, cast
+from typing import Any, Literal, Self, cast
 
 import torch
 from torch import Tensor
@@ -32,6 +32,7 @@ _KEEP_BASE = (
     "weight of a loss that keeps the similarities of a batch near those of the base; neighbours and cropping take 1"
     " where the base is a sentence encoder already"
 )
+MinedBy = Literal["base", "words", "both"]
 _READ: dict[str, tuple[str, ...]] = {
     "itself": (),
     "neighbours": ("within", "span", "overlap"),
@@ -154,36 +155,36 @@ class PairOptions(ViewOptions):
 def no_negatives(
     query: Packed, candidates: Sequence[Packed], hard: int = 0, by_document: bool = True
 ) -> Callable[[slice], Tensor]:
-    """For rows of the n queries, (rows, k N) whether a candidate, of all processes, must not count against each.
+    """Of rows of the n queries, (rows, k N) whether a candidate, of all processes, must not count against each.
 
     Likely answers do not count: texts equal to the query or its partner, partners of equal queries, and texts of the
     query's document. Of hard negatives, which are known to be no answers, only the text counts.
 
     Args:
         query: n sentences that look for their partners.
-        candidates: k batches of n among which they look, row by row of the same origin; the first are the partners.
+        candidates: k batches of n among which they look; the first are the partners.
         hard: number of batches, at the end, that are hard negatives.
         by_document: whether candidates of the same document are left out, too, and not equal ones alone.
     """
     own, partners, documents = query.texts, candidates[0].texts, query.documents if by_document else None
-    queries, texts = gather(own), [gather(batch.texts) for batch in candidates]
-    of_queries = None if documents is None else gather(documents)
+    queries, texts, near = gather(own), [gather(batch.texts) for batch in candidates], list[Tensor]()
+    for batch in candidates[: len(candidates) - hard] if documents is not None else ():
+        assert batch.documents is not None
+        near.append(gather(batch.documents))
 
     def excluded(rows: slice) -> Tensor:
-        belongs = own[rows, None] == queries
-        if documents is not None:
-            belongs = belongs | (documents[rows, None] == of_queries)
-        found = []
-        for number, each in enumerate(texts):
-            same = (own[rows, None] == each) | (partners[rows, None] == each)
-            found.append(same | belongs if number < len(texts) - hard else same)
+        found = [(own[rows, None] == each) | (partners[rows, None] == each) for each in texts]
+        found[0] = found[0] | (own[rows, None] == queries)
+        for number, each in enumerate(near):
+            assert documents is not None
+            found[number] = found[number] | (documents[rows, None] == each)
         return torch.cat(found, dim=1)
 
     return excluded
 
 
 def by_rows(loss: Callable[[slice], Tensor], rows: int, columns: int) -> Tensor:
-    """A sum over the rows of a (rows, columns) matrix; a large one is never held whole, but block by block."""
+    """A sum over rows of a (rows, columns) matrix; a large one is never held whole, but block by block."""
     size = rows if rows * columns <= LARGE else max(1, BLOCK // columns)
     if size >= rows:
         return loss(slice(0, rows))
@@ -258,6 +259,16 @@ def nt_xent(pairs: Sequence[Tensor], targets: Sequence[Tensor], temperature: flo
     return there + ranking_loss(second, found, views[1], views[:2], 1 / temperature)
 
 
+def list_loss(scores: Tensor, targets: Tensor) -> Tensor:
+    """Σᵢ KL(q ‖ p), p and q the softmaxes of scores (n, k) and of a teacher's targets (n, k), summed, in nats.
+
+    A target of −inf is of no candidate: it counts in neither.
+    """
+    there = targets > -torch.inf
+    p, q = (part.float().masked_fill(~there, -1e4).log_softmax(dim=1) for part in (scores, targets))
+    return F.kl_div(p, q, reduction="sum", log_target=True)
+
+
 def similarity_loss(vectors: Tensor, targets: Tensor, scale: float) -> Tensor:
     """Σᵢ KL(q ‖ p), p and q the softmaxes over j ≠ i of s·cos of the vectors and of the targets, summed, in nats.
 
@@ -292,17 +303,35 @@ class MNRL(ViewOptions):
     both_directions: bool = setting(False, "a partner must find its text too; the mean of both losses")
     keep_base: float = setting(0.0, _KEEP_BASE, minimum=0.0)
     hard_negatives: bool | None = setting(None, "the third text column is a wrong partner (default: if there is one)")
+    mined: int = setting(0, "hard negatives of each text, mined by the base before training", minimum=0, maximum=100)
+    mined_by: MinedBy = setting("both", "what ranks them. base: the cosine; words: BM25; both: as search ranks")
+    at_most: float = setting(0.95, "largest score of a hard negative, as a share of the partner's", above=0, maximum=1)
+    teacher: str = setting("", "ranks partner and mined negatives: search, for what mined them, or a cross-encoder")
+    teacher_weight: float = setting(1.0, "weight of the loss that follows the teacher", above=0.0)
+    teacher_scale: float = setting(20.0, "multiplies the teacher's scores: one over their temperature", above=0.0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.mined and self.kinds != ("itself",) and not LONG.issuperset(self.kinds):
+            raise SettingsError("`mined` reads pairs or whole documents: give positives=document or title, or mined=0")
+        if self.teacher and not self.mined:
+            raise SettingsError("a teacher ranks mined negatives: give mined=4 or so")
         if self.positives != "itself" and self.hard_negatives:
             one = f"positives={self.positives} for one: leave it out, or give method=mnrl with positives=itself"
             raise SettingsError(f"`hard_negatives` is for three text columns, and {one}")
 
     def views(self, second_column: int = 0) -> tuple[View, ...]:
         """The text and its partner, and a hard negative where there is one."""
-        pair = super().views(int(self.positives == "itself"))
-        return (*pair, View(2)) if self.hard_negatives else pair
+        pairs = self.kinds == ("itself",)
+        views = super().views(int(pairs))
+        whole = None if pairs else Surroundings(WHOLE, kept=1.0)
+        mined = (View(int(pairs), passage=whole, mined=number) for number in range(self.mined))
+        return (*views, *mined, *([View(2)] if self.hard_negatives else ()))
+
+    @property
+    def teachers(self) -> tuple[str, ...]:
+        """The cross-encoder to follow, if any."""
+        return (self.teacher,) if self.teacher not in ("", "search") else ()
 
     def fitted(self, columns: int, classes: int | None = None, largest: float | None = None) -> Self:
         """The options, with hard negatives where there is a third column."""
@@ -372,9 +401,14 @@ class RankingLearner(Learner):
         packed, scale = concatenate(views), self.options.scale
         vectors = F.normalize(self.model(packed).float(), dim=-1)
         text, *others = vectors.chunk(len(views))
-        total = ranking_loss(text, others, views[0], views[1:], scale, hard=len(views) - 2)
+        hard = len(views) - 2 - self.options.mined
+        total = ranking_loss(text, others, views[0], views[1:], scale, hard=hard)
         if self.options.both_directions:
             total = (total + ranking_loss(others[0], [text], views[1], views[:1], scale)) / 2
+        if self.options.teacher:
+            assert labels is not None
+            own = torch.stack([(text * other).sum(1) for other in others[: 1 + self.options.mined]], dim=1)
+            total = total + self.options.teacher_weight * list_loss(scale * own, self.options.teacher_scale * labels)
         for base in self._base:
             with torch.no_grad():
                 before = F.normalize(base.to(packed.device)(packed).float(), dim=-1)

@@ -82,7 +82,7 @@ def write_index(
         fingerprint: of the encoder.
         add_to: the index in `output`, to keep what it holds.
         min_recall: of the ten nearest neighbours in searches, 0 to 1.
-        advance: called with the number of input rows done since the last call.
+        advance: called with the number of texts done since the last call.
         file: vectors of the corpus from `encode_to_file`; computed if None.
 
     Raises:
@@ -157,7 +157,7 @@ class _Writer:
         import pyarrow as pa
 
         schema = pa.schema([(name, ARROW_TYPES[kind]) for name, kind in self._columns.items()])
-        inputs, report = corpus.input_rows, corpus.input_rows.progress_callback(advance)
+        inputs = corpus.input_rows
         keys, known, done = KeySet(numbered=True), 0, 0
         with (
             (self._directory / ROWS).open("wb") as stream,
@@ -193,7 +193,7 @@ class _Writer:
                 table.write_batch(pa.record_batch(cells, schema=schema))
                 staged.write(unit(vectors[new]).astype(np.float16).data)
                 done += len(rows)
-                report(len(rows))
+                advance(len(rows))
         return known
 
     def arrange(self) -> tuple[IVF, int]:

@@ -64,14 +64,14 @@ def search(
         corpus: the sentences to search.
         queries: texts.
         top: sentences per query.
-        advance: called with the number of input rows done since the last call.
+        advance: called with the number of texts done since the last call.
         file: vectors of the corpus from `encode_to_file`; computed if None.
         word_weight: of BM25 relative to the cosine; 0 for the cosine alone, None for the encoder's default. With
             `rerank`, relative to its cosine or score; candidates are found with the encoder's default.
         language: of the stemmer, one of `LANGUAGES`; by default that of most sentences.
         rerank: a sentence encoder or a cross-encoder, as for `as_reranker`. Vectors of candidates are kept in the
             cache folder for the next question, if it is given by name.
-        candidates: of each query, `top` at least; None for 100.
+        candidates: of each query, `top` at least; None for 200.
 
     Raises:
         DataError: the file is damaged, or holds other vectors.
@@ -101,13 +101,13 @@ def search(
             bm25.add(texts)
         query_terms, terms = bm25.queries, bm25.texts
     best = TopHits(len(queries), top)
-    start, report = 0, corpus.input_rows.progress_callback(advance)
+    start = 0
     for vectors in corpus_vectors(model, corpus, file, "document"):
         rows = np.arange(start, start + len(vectors))
         words = (query_terms @ terms[start : start + len(vectors)].T).toarray() if word_weight else None
         best.add(rows, query_vectors @ unit(vectors).T, words, word_weight)
         start += len(vectors)
-        report(len(vectors))
+        advance(len(vectors))
     return best.hits()
 
 

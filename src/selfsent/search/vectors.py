@@ -44,7 +44,7 @@ class Encoded:
     Args:
         rows: number of vectors.
         size: dimension of the vectors.
-        kept: rows done by an earlier run.
+        kept: distinct texts done by an earlier run.
         zeros: rows without text, with zero vectors.
     """
 
@@ -113,7 +113,7 @@ def encode_to_file(
         corpus: the sentences.
         output: a `.npy` file of (n, d) float32, or a `.parquet` file with the columns of `InputRows.describe`, `text`
             and `embedding`.
-        advance: called with the number of rows done since the last call.
+        advance: called with the number of distinct texts done since the last call.
         side: of a search, for models with a prompt for queries or documents.
 
     Raises:
@@ -123,7 +123,7 @@ def encode_to_file(
     """
     model, output = open_encoder(model), Path(output)
     check_output(output)
-    inputs, report = corpus.input_rows, corpus.input_rows.progress_callback(advance)
+    inputs = corpus.input_rows
     directory = output.with_name(f".{output.name}.{_identity(corpus, model, side)}.part")
     with output_errors(output):
         _lock = lock_directory(directory, f"another selfsent is writing {output}: wait for it, or name another file")
@@ -133,22 +133,21 @@ def encode_to_file(
         if table.repaired or not table.done[:done].all():  # otherwise chunk boundaries would differ
             table.clear()
             done = 0
-        kept = inputs.done(done) if done else 0
+        kept = done
         if done:
-            report(done)
+            advance(done)
         try:
             for vectors in encode_stream(model, sentences(corpus, done), side):
                 table.fill(np.arange(done, done + len(vectors)), vectors)
                 done += len(vectors)
-                report(len(vectors))
+                advance(len(vectors))
             _write_rows(table, corpus, output)
         except KeyboardInterrupt:
             if not done:
                 _remove_parts(output)
                 raise
             raise KeyboardInterrupt(
-                f"interrupted: {inputs.done(done):,} of {counted(len(inputs), inputs.unit)} are done, the same command"
-                " goes on from there"
+                f"interrupted: {done:,} of {counted(len(corpus), 'text')} are done, the same command goes on from there"
             ) from None
         _remove_parts(output)
     return Encoded(len(inputs), model.embedding_size, kept, inputs.dropped)
@@ -222,7 +221,7 @@ def encode_corpus(
     Args:
         model: the encoder, or the name of one.
         corpus: the sentences.
-        advance: called with the number of input rows done since the last call.
+        advance: called with the number of texts done since the last call.
         file: vectors from `encode_to_file`; computed if None.
 
     Raises:
@@ -230,11 +229,11 @@ def encode_corpus(
     """
     model = open_encoder(model)
     vectors = np.empty((len(corpus), model.embedding_size), dtype=np.float32)
-    done, report = 0, corpus.input_rows.progress_callback(advance)
+    done = 0
     for block in corpus_vectors(model, corpus, file):
         vectors[done : done + len(block)] = unit(block)
         done += len(block)
-        report(len(block))
+        advance(len(block))
     return vectors
 
 

@@ -92,7 +92,6 @@ class Batch:
     """One list of (rows,) for each carried column."""
     files: int = 0
     """Number of files that begin with this batch."""
-    skipped_files: int = 0
 
     def __len__(self) -> int:
         return len(self.texts[0])
