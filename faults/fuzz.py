@@ -17,13 +17,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from hypothesis import HealthCheck, given, seed, settings, strategies as st
 from world import World, seconds_of
 
 KINDS = (
-    "csv tsv jsonl txt parquet csv.gz jsonl.zst recipe pairs labels model weights vectors.npy vectors.npz"
-    " vectors.parquet arguments"
+    "csv tsv jsonl txt parquet csv.gz jsonl.zst recipe pairs labels model weights vectors.npy vectors.parquet arguments"
 ).split()
 SECONDS = 10
 """Of a processor, that an example may take; on a clock ten times as many, for machines that are busy."""
@@ -38,7 +36,7 @@ _ODD = (
 ).split()
 _ODD += [b"\r", b"\n", b"\r\n", b"\n\n", b"\t", b"<<: *a", b"- ", b" " * 300, b"9" * 400, b"a" * 5000]
 _COMMANDS = (
-    "train encode search pairs cluster evaluate augment table export methods label pretrain compare analyse --help"
+    "train encode search pairs cluster evaluate augment table export methods label pretrain compare --help"
     " --version trian"
 ).split()
 _FLAGS = (
@@ -231,9 +229,6 @@ def _seeds(world: World) -> list[tuple[str, bytes]]:
             if done.status:
                 raise RuntimeError(done.said)
         found[f"vectors.{end}"] = output.read_bytes()
-    archive = io.BytesIO()
-    np.savez(archive, embeddings=np.load(world.folder / "seed.npy"))
-    found["vectors.npz"] = archive.getvalue()
     return list(found.items())
 
 

@@ -23,13 +23,11 @@ def small(notebook, corpus):
     return notebook
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(path.stem, marks=[] if path.stem == "first_model" else pytest.mark.full)
-        for path in sorted(FOLDER.glob("*.ipynb"))
-    ],
-)
+NAMES = pytest.mark.parametrize("name", sorted(path.stem for path in FOLDER.glob("*.ipynb")))
+
+
+@pytest.mark.full
+@NAMES
 def test_a_notebook_runs(name, tmp_path, monkeypatch):
     monkeypatch.setenv("SELFSENT_CACHE", str(tmp_path / "cache"))
     sentences = tiny.make_sentences(1200)
@@ -39,7 +37,7 @@ def test_a_notebook_runs(name, tmp_path, monkeypatch):
     NotebookClient(notebook, timeout=240, resources={"metadata": {"path": str(tmp_path)}}).execute()
 
 
-@pytest.mark.parametrize("name", sorted(path.stem for path in FOLDER.glob("*.ipynb")))
+@NAMES
 def test_a_notebook_is_stored_with_what_it_shows_and_without_paths(name):
     notebook = nbformat.read(FOLDER / f"{name}.ipynb", as_version=4)
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]

@@ -8,7 +8,7 @@ import pytest
 
 from selfsent.errors import Damaged, OutputError
 from selfsent.locks import lock_range
-from selfsent.resumable import Chunks, RowTable
+from selfsent.resumable import Chunks, RowTable, VectorsOfTexts
 
 VECTORS = np.random.default_rng(0).normal(size=(9, 4)).astype(np.float32)
 KILLED = """
@@ -31,11 +31,11 @@ if where == "table":
     table.fill(np.arange(3, 9), vectors[3:])
 else:
     chunks = resumable.Chunks(directory / "c", {"seed": 0}, False)
-    chunks.write("0", {"x": [0, 1]}, {"n": 0})
+    chunks.write("0", {"x": [0, 1]})
     if where == "join":
-        chunks.write("1", {"x": [2]}, {"n": 1})
+        chunks.write("1", {"x": [2]})
     os.replace = Path.replace = die
-    chunks.join(directory / "all.parquet") if where == "join" else chunks.write("1", {"x": [2]}, {"n": 1})
+    chunks.join(directory / "all.parquet") if where == "join" else chunks.write("1", {"x": [2]})
 """
 
 
@@ -103,10 +103,10 @@ def test_chunks_keep_what_was_done_before_a_kill(tmp_path, where):
     with pytest.raises(OutputError, match="give overwrite=True"):
         Chunks(tmp_path / "c", {"seed": 1}, False)
     chunks = Chunks(tmp_path / "c", {"seed": 0}, False)
-    assert chunks.find("0") == {"n": 0}
-    assert chunks.find("1") == (None if where == "chunk" else {"n": 1})
+    assert chunks.find("0")
+    assert chunks.find("1") is (where == "join")
     if where == "chunk":
-        chunks.write("1", {"x": [2]}, {"n": 1})
+        chunks.write("1", {"x": [2]})
     assert (len(chunks), chunks.join(tmp_path / "all.parquet")) == (2, 3)
     assert pq.read_table(tmp_path / "all.parquet")["x"].to_pylist() == [0, 1, 2]
     assert not (tmp_path / "c").exists()
@@ -114,14 +114,14 @@ def test_chunks_keep_what_was_done_before_a_kill(tmp_path, where):
 
 def test_a_damaged_chunk_is_made_again(tmp_path):
     plan, numbers = {"seed": 0}, np.random.default_rng(0).integers(1 << 60, size=500).tolist()
-    Chunks(tmp_path, plan, False).write("0", {"x": numbers}, {"n": 1})
+    Chunks(tmp_path, plan, False).write("0", {"x": numbers})
     path = tmp_path / "0.parquet"
     data = bytearray(path.read_bytes())
     data[1000] ^= 1
     path.write_bytes(data)
     with pytest.warns(Damaged, match=r"0\.parquet is damaged"):
-        assert Chunks(tmp_path, plan, False).find("0") is None
-    assert Chunks(tmp_path, {"seed": 1}, True).find("0") is None
+        assert not Chunks(tmp_path, plan, False).find("0")
+    assert not Chunks(tmp_path, {"seed": 1}, True).find("0")
     assert not path.exists()
 
 
@@ -140,3 +140,58 @@ def test_bytes_of_a_lock_are_held_once(tmp_path):
         assert not has(0, 11)
         assert has(20, 30)
     assert has(0, 11)
+
+
+def test_vectors_of_texts_are_made_once(tmp_path, monkeypatch):
+    monkeypatch.setattr("selfsent.resumable._ASKED", 2)
+    monkeypatch.setattr("selfsent.resumable._MADE", 3)
+    asked, path = [], tmp_path / "new" / "v.sqlite"
+
+    def encode(texts):
+        if "kill" in texts:
+            raise KeyboardInterrupt
+        asked.extend(texts)
+        return np.array([[len(text), 1 / 3] for text in texts])
+
+    texts = ["a", "bb", "a", "\ud800", "", "ccc", "dddd"]
+    expected = np.float32([[len(text), 1 / 3] for text in texts])
+    with pytest.raises(KeyboardInterrupt):
+        VectorsOfTexts(path, encode)([*texts[:3], "\ud800", "kill"])
+    assert asked == ["a", "bb", "\ud800"]  # what was made before is kept
+    assert np.array_equal(VectorsOfTexts(path, encode)(texts), expected)
+    assert asked == ["a", "bb", "\ud800", "", "ccc", "dddd"]
+    assert np.array_equal(VectorsOfTexts(path, encode)(texts[::-1]), expected[::-1])
+    assert len(asked) == 6
+    content = path.read_bytes()
+    at = content.index(expected[5].astype("<f4").tobytes())
+    path.write_bytes(content[:at] + b"x" + content[at + 1 :])
+    assert np.array_equal(VectorsOfTexts(path, encode)(texts), expected)
+    assert asked[6:] == ["ccc"]  # a byte has changed
+    path.write_bytes(b"no SQLite at all" * 99)
+    with pytest.warns(Damaged, match=r"v.sqlite"):
+        assert np.array_equal(VectorsOfTexts(path, encode)(texts), expected)
+    (tmp_path / "file").touch()
+    with pytest.raises(OutputError, match="cannot be written"):
+        VectorsOfTexts(tmp_path / "file" / "v.sqlite", encode)(["a"])
+    with pytest.raises(OutputError, match="cannot be written: unable to open"):
+        VectorsOfTexts(tmp_path, encode)(["a"])
+
+
+def test_processes_share_vectors_of_texts(tmp_path):
+    code = """
+import sys
+import numpy as np
+from pathlib import Path
+from selfsent import resumable
+
+resumable._MADE = 5
+own = int(sys.argv[2])
+texts = [str(number) for number in range(own * 100, own * 100 + 200)]
+found = resumable.VectorsOfTexts(Path(sys.argv[1]), lambda texts: np.float32([[float(text)] for text in texts]))(texts)
+assert found.ravel().tolist() == [float(text) for text in texts]
+"""
+    command = [sys.executable, "-c", code, str(tmp_path / "v.sqlite")]
+    running = [subprocess.Popen([*command, str(own)]) for own in range(3)]
+    assert [each.wait() for each in running] == [0, 0, 0]
+    none = VectorsOfTexts(tmp_path / "v.sqlite", lambda texts: pytest.fail("made again"))
+    assert none([str(number) for number in range(400)]).ravel().tolist() == list(range(400))

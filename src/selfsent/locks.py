@@ -70,23 +70,6 @@ class PathLock:
             pass
 
 
-@contextmanager
-def lock_file(path: Path, message: str) -> Iterator[None]:
-    """Hold a lock file, made if need be, until the block ends.
-
-    Raises:
-        OutputError: it is held already (with this message), or cannot be written.
-    """
-    with output_errors(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch()
-        lock = PathLock(path, message)
-    try:
-        yield
-    finally:
-        lock.release()
-
-
 _LOCKS: WeakValueDictionary[Path, PathLock] = WeakValueDictionary()
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from importlib.util import find_spec
@@ -50,13 +51,10 @@ class Shown(Progress):
     """Notices on standard error, and bars with loss, speed and time left, in a terminal or a notebook.
 
     Elsewhere there are no bars, and a line at every tenth of the run; in a notebook without ipywidgets likewise.
-
-    Args:
-        lines: whether such lines are wanted.
     """
 
-    def __init__(self, lines: bool = True) -> None:
-        self.lines, self._bars = lines, dict[str, _Bar]()
+    def __init__(self) -> None:
+        self._bars = dict[str, _Bar]()
 
     def notice(self, line: str) -> None:
         """A line on standard error, of the first process alone."""
@@ -68,7 +66,7 @@ class Shown(Progress):
         if not leads():
             return
         if not _shows_bars():
-            if self.lines and (step == steps or step % max(1, steps // 10) == 0):
+            if step == steps or step % max(1, steps // 10) == 0:
                 self.notice(f"step {step} of {steps}  {_figures(figures)}")
             return
         narrow = errors().width < _WIDE
@@ -95,9 +93,9 @@ class Shown(Progress):
 
 
 @contextmanager
-def shown(progress: Progress | None, quiet: bool, lines: bool = True) -> Iterator[Progress]:
+def shown(progress: Progress | None, quiet: bool) -> Iterator[Progress]:
     """The receiver of a run's progress: `progress`, else one that shows it unless `quiet`; ended with the block."""
-    receiver = progress or (Progress() if quiet else Shown(lines))
+    receiver = progress or (Progress() if quiet else Shown())
     try:
         yield receiver
     finally:
@@ -127,6 +125,18 @@ class _Bar:
         self.progress.update(self.task, total=total, **changes)
         if self.progress.finished:
             self.progress.stop()
+
+
+@contextmanager
+def doing() -> Iterator[Callable[[str], None]]:
+    """A status line on standard error; silent if that is no terminal."""
+    if not sys.stderr.isatty() or not leads():
+        yield lambda text: None
+        return
+    from rich.text import Text
+
+    with errors().status("") as line:
+        yield lambda text: line.update(Text(text))
 
 
 @cache

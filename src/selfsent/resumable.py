@@ -1,13 +1,17 @@
-"""Resumable work over rows: vectors in one table, or rows of any kind as a parquet file for each chunk."""
+"""Resumable work: vectors of rows in one table, vectors of any texts, or rows of any kind in chunks of parquet."""
 
 from __future__ import annotations
 
 import json
 import os
 import shutil
-from collections.abc import Mapping
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -19,6 +23,10 @@ from selfsent.locks import lock_range
 
 _CHECKED = 1 << 15
 """Rows checked at a time."""
+_ASKED, _MADE = 500, 256
+"""Texts looked up at a time, and encoded and written at a time: an interruption loses at most as many."""
+_WAIT = 60
+"""Seconds to wait while another process writes."""
 
 
 class RowTable:
@@ -110,11 +118,65 @@ def _checksums(vectors: NDArray[Any]) -> NDArray[np.uint32]:
     return np.asarray(np.add.reduce(numbers, axis=1, dtype=np.uint32, initial=1))
 
 
-class Chunks:
-    """Chunks of a table, each a parquet file with a checksum and notes, until they are joined.
+class VectorsOfTexts:
+    """Vectors of texts on disk, whatever corpus the texts are from: each is computed when it is first asked for.
+
+    An SQLite file of vectors with their checksums, by a digest of the text. Several processes may use it, and one that
+    is damaged begins again.
 
     Args:
-        directory: made if it is missing; the caller holds `lock` in it.
+        path: the file; it belongs to one encoder.
+        encode: (n,) texts -> (n, d) float32.
+
+    Raises:
+        OutputError: it cannot be written.
+    """
+
+    def __init__(self, path: Path, encode: Callable[[Sequence[str]], NDArray[np.float32]]) -> None:
+        self.path, self._encode = path, encode
+
+    def __call__(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """The vectors of texts, (n, d)."""
+        try:
+            with output_errors(self.path):
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                return self._vectors(texts)
+            except sqlite3.OperationalError:
+                raise
+            except sqlite3.DatabaseError:  # not SQLite's, or damaged
+                warn_damaged(self.path)
+                for file in (self.path, self.path.with_name(f"{self.path.name}-journal")):
+                    file.unlink(missing_ok=True)
+                return self._vectors(texts)
+        except sqlite3.Error as error:  # read-only, full, or locked for long
+            raise OutputError(f"{self.path} cannot be written: {error}") from error
+
+    def _vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        keys = [blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest() for text in texts]
+        found: dict[bytes, bytes] = {}
+        with closing(sqlite3.connect(self.path, timeout=_WAIT)) as file:
+            file.execute("CREATE TABLE IF NOT EXISTS vectors (text BLOB PRIMARY KEY, vector BLOB, sum INT)")
+            for start in range(0, len(keys), _ASKED):
+                asked = keys[start : start + _ASKED]
+                rows = file.execute(f"SELECT * FROM vectors WHERE text IN ({','.join('?' * len(asked))})", asked)
+                found.update((key, vector) for key, vector, total in rows if crc32(key + vector) == total)
+            new = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
+            for start in range(0, len(new), _MADE):
+                made = [*new][start : start + _MADE]
+                vectors = self._encode([new[key] for key in made])
+                found.update((key, vector.astype("<f4").tobytes()) for key, vector in zip(made, vectors, strict=True))
+                with file:
+                    new_rows = [(key, found[key], crc32(key + found[key])) for key in made]
+                    file.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)", new_rows)
+        return np.stack([np.frombuffer(found[key], "<f4") for key in keys])
+
+
+class Chunks:
+    """Chunks of a table, each a parquet file with a checksum, until they are joined.
+
+    Args:
+        directory: held by the caller.
         plan: everything that the chunks depend on, as JSON.
         overwrite: throw away the chunks of another plan, and of this one.
 
@@ -122,11 +184,11 @@ class Chunks:
         OutputError: the directory holds chunks of another plan, or cannot be written.
     """
 
-    LOCK, _PLAN, _NOTES = "lock", "plan.json", b"statistics"
+    _PLAN = "plan.json"
 
     def __init__(self, directory: Path, plan: Mapping[str, Any], overwrite: bool) -> None:
         self.directory, self.plan, self._files = directory, plan, list[Path]()
-        kept = [path for path in directory.glob("*") if path.name != self.LOCK and not is_half_written(path)]
+        kept = [path for path in directory.glob("*") if path.name != "lock" and not is_half_written(path)]
         if kept and not overwrite and read_json(directory / self._PLAN) != plan:
             raise OutputError(
                 f"{directory} has chunks of other augmenters, another seed or corpus: give overwrite=True"
@@ -138,32 +200,29 @@ class Chunks:
     def __len__(self) -> int:
         return len(self._files)
 
-    def find(self, name: str) -> Any:
-        """Take the chunk of this name and return its notes; None if it is missing or damaged."""
+    def find(self, name: str) -> bool:
+        """Take the chunk of this name; False if it is missing or damaged."""
         import pyarrow.parquet as pq
 
         file = self.directory / f"{name}.parquet"
         if not file.is_file():
-            return None
+            return False
         try:
-            with pq.ParquetFile(file, page_checksum_verification=True) as opened:
-                opened.read()
-                notes = json.loads(opened.schema_arrow.metadata[self._NOTES])
-        except (OSError, ValueError, KeyError, TypeError):
+            pq.read_table(file, page_checksum_verification=True)
+        except (OSError, ValueError):
             warn_damaged(file)
-            return None
+            return False
         self._files.append(file)
-        return notes
+        return True
 
-    def write(self, name: str, columns: dict[str, list[Any]], notes: Any) -> None:
-        """Write a chunk, with notes as JSON."""
+    def write(self, name: str, columns: dict[str, list[Any]]) -> None:
+        """Write a chunk."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
         file = self.directory / f"{name}.parquet"
-        table = pa.table(columns).replace_schema_metadata({self._NOTES: json.dumps(notes)})
         with atomic_file(file) as temporary:
-            pq.write_table(table, temporary, compression="zstd", write_page_checksum=True)
+            pq.write_table(pa.table(columns), temporary, compression="zstd", write_page_checksum=True)
         self._files.append(file)
 
     def join(self, path: Path) -> int:

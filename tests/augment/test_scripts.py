@@ -101,9 +101,8 @@ def test_noise_on_words_where_none_can_be_told_apart(polyglot):
     from transformers import AutoTokenizer
 
     tokenizer = AutoTokenizer.from_pretrained(polyglot)
-    for noise in (DeleteWords(0.5), MaskTokens(whole_words=True)):
-        with pytest.raises(SettingsError, match="noise on words can do nothing: 25 of 25 texts are one word"):
-            reject_wordless(tokenizer, noise, THAI)
+    with pytest.raises(SettingsError, match="noise on words can do nothing: 25 of 25 texts are one word"):
+        reject_wordless(tokenizer, DeleteWords(0.5), THAI)
     reject_wordless(tokenizer, MaskTokens(), THAI)
     before, after = noisy(tokenizer, DeleteWords(0.9), THAI)
     assert np.array_equal(before.ids, after.ids)

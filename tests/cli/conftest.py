@@ -75,9 +75,9 @@ def sentences(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def documents(tmp_path_factory):
-    """A text file of 1,600 documents of two sentences, the fewest that can be held out twice with room to spare."""
+    """A text file of 250 documents of two sentences, of which a fifth can be held out twice."""
     path = tmp_path_factory.mktemp("text") / "documents.txt"
-    lines = tiny.make_sentences(3200, seed=1)
+    lines = tiny.make_sentences(500, seed=1)
     path.write_text("".join(f"{a}\n{b}\n\n" for a, b in zip(lines[::2], lines[1::2], strict=True)))
     return path
 

@@ -33,26 +33,14 @@ def test_views_figures_and_a_sample(augment, base, tmp_path):
     ("maker", "arguments", "said"),
     [
         (("--with", "synonyms"), (), "there is no augmenter 'synonyms'; did you mean 'synonym'?"),
-        (("--with", "mlm:pick=worst"), (), "--pick is 'worst'; it must be one of sample, best"),
         (("--with", "mlm"), ("--ratio", 0), "--ratio is 0.0; it must be above 0"),
         (("--with", "mlm"), ("--model", "./none"), "there is no directory ./none"),
         (("--with", "mlm"), ("--output", "views.csv"), "--output views.csv must end in .parquet"),
-        (("--with", "synonym"), ("--wordnet", "./none"), "WordNet is not in ./none"),
-        (("--with", "pairs", "pairs"), (), "pairs makes the same view twice"),
-        (("--with", "mlm", "mlm", "mlm"), (), "one or two augmenters, not 3"),
-        (("--with", "mlm", "more.txt"), (), "no augmenter 'more.txt'; there are synonym, mlm, translate, pairs"),
         ((), (), "the following arguments are required: --with"),
     ],
 )
 def test_bad_input(maker, arguments, said, augment, tmp_path):
     assert said in augment(*arguments, corpus="-", maker=maker).complaint
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_nothing_is_left_when_the_first_sentences_go_wrong(augment, tmp_path):
-    assert "pairs needs a corpus with two text columns" in augment(maker=("--with", "pairs")).late_complaint
-    translate = ("--with", f"translate:there={tmp_path}")
-    assert "cannot be loaded as a translator" in augment(maker=translate).late_complaint
     assert list(tmp_path.iterdir()) == []
 
 

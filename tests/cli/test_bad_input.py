@@ -1,6 +1,5 @@
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -27,7 +26,7 @@ def nothing_written(tmp_path):
         (("--steps", "0"), "--steps is 0; it must be at least 1"),
         (("--steps", "5", "--epochs", "1"), "--steps and --epochs both say how long to train"),
         (("--learning-rate", "nan"), "--learning-rate is nan; it must be a finite number"),
-        (("--dropout", "1"), "--dropout is 1.0; it must be at least 0 and below 1"),
+        (("--dropout", "1"), "--dropout is 1.0; it must be at most 0.99"),
         (("--schedule", "wild"), "argument --schedule: invalid choice: 'wild'"),
         (("--keep", "1"), "--keep is 1; it must be at least 2"),
         (("--keep-best",), "--keep-best needs --dev to say what to score"),
@@ -68,39 +67,6 @@ def test_a_corpus_that_holds_nothing_to_learn_from(name, content, arguments, sai
 
 
 @pytest.mark.usefixtures("nothing_written")
-def test_bases_that_cannot_be_used(train, tmp_path):
-    (tmp_path / "file").touch()
-    (tmp_path / "empty").mkdir()
-    (tmp_path / "broken").mkdir()
-    (tmp_path / "broken" / "config.json").write_text("{}")
-    assert f"there is no directory {tmp_path}/absent" in train("--base", tmp_path / "absent").complaint
-    assert "is a file; a base encoder is a directory" in train("--base", tmp_path / "file").complaint
-    assert "holds no encoder: neither config.json" in train("--base", tmp_path / "empty").complaint
-    assert "cannot be loaded as an encoder" in train("--base", tmp_path / "broken").late_complaint
-
-
-def test_outputs_that_cannot_be_used(train, tmp_path):
-    (tmp_path / "file").touch()
-    (tmp_path / "full").mkdir()
-    (tmp_path / "full" / "letter.txt").touch()
-    assert "is a file, or inside one" in train(output=tmp_path / "file").complaint
-    assert "is a file, or inside one" in train(output=tmp_path / "file" / "run").complaint
-    for flag in ([], ["--overwrite"], ["--resume"]):
-        assert "exists and is not a run of selfsent" in train(*flag, output=tmp_path / "full").complaint
-    assert [path.name for path in (tmp_path / "full").iterdir()] == ["letter.txt"]
-
-
-@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a directory in which nobody can write")
-def test_an_output_where_nobody_can_write(train):
-    assert "cannot be written" in train(output=Path("/proc/run")).late_complaint
-
-
-@pytest.mark.usefixtures("nothing_written")
-def test_the_label_free_score_needs_documents(train):
-    assert "the corpus has no documents" in train("--dev", "context").late_complaint
-
-
-@pytest.mark.usefixtures("nothing_written")
 def test_absent_data_is_found_out_before_training(train, tmp_path, monkeypatch):
     monkeypatch.setattr("selfsent.evaluation.datasets.hub.hub_reachable", lambda: False)
     (tmp_path / "mirror").mkdir()
@@ -119,6 +85,23 @@ def test_absent_data_is_found_out_before_training(train, tmp_path, monkeypatch):
         (("encode", "bundled-raw", "no-such.txt", "--output", "x.npy"), "no-such.txt: no such file"),
         (("search", "bundled-raw", "no-such.txt", " "), "the query is empty"),
         (("search", "bundled-raw", "no-such.txt", "query", "--top", "0"), "--top is 0; it must be at least 1"),
+        (("search", "bundled-raw", "no-such.txt", "query", "--candidates", "9"), "give --rerank, too"),
+        (
+            ("search", "bundled", "no-such.txt", "query", "--rerank", "bm25"),
+            "bm25 cannot rerank: give a",
+        ),
+        (("search", "bundled", "no-such.txt", "query", "--rerank", "./none"), "there is no directory ./none"),
+        (("evaluate", "bundled+rerank:./none", "--task", "stsb"), "there is no directory ./none"),
+        (("pairs", "bundled-raw", "CORPUS", "--top", "0"), "--top is 0"),
+        (("pairs", "bundled-raw", "CORPUS", "--threshold", "1.5"), "--threshold is 1.5"),
+        (("pairs", "bundled-raw", "CORPUS", "--word-weight", "-1"), "the weight of words is -1"),
+        (("pairs", "bundled-raw", "CORPUS", "--language", "engish"), "did you mean 'english'?"),
+        (("pairs", "bundled-raw", "CORPUS", "--output", "pairs.txt"), "must end in .csv"),
+        (("cluster", "bundled-raw", "CORPUS", "--clusters", "1"), "--clusters is 1; it must be at least 2"),
+        (("cluster", "bundled-raw", "CORPUS", "--seed", "-1"), "--seed is -1"),
+        (("recipes", "beside"), "needs the directories of runs"),
+        (("recipes", "beside", ".", "--data", "."), "leave --data out"),
+        (("recipes", "beside", "."), "holds no finished run of a recipe"),
         (("evaluate", "bundled-raw"), "nothing to score: give --task, --suite or --documents"),
         (("evaluate", "bundled-raw", "--task", "stsx"), "there is no task 'stsx'"),
         (("evaluate", "./no-such-model", "--task", "stsb"), "there is no directory ./no-such-model"),
@@ -134,9 +117,9 @@ def test_absent_data_is_found_out_before_training(train, tmp_path, monkeypatch):
         ),
     ],
 )
-def test_every_command_complains_in_one_line(arguments, said, selfsent, tmp_path, monkeypatch):
+def test_every_command_complains_in_one_line(arguments, said, selfsent, sentences, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert said in selfsent(*arguments).complaint
+    assert said in selfsent(*({"CORPUS": sentences}.get(word, word) for word in arguments)).complaint
     assert list(tmp_path.iterdir()) == []
 
 
@@ -156,12 +139,3 @@ def test_a_bad_corpus_is_refused_before_anything_slow_is_imported(tmp_path, cont
     assert done.stderr.startswith(f"selfsent: {path}")
     assert done.stderr.count("\n") == 1
     assert not (tmp_path / "run").exists()
-
-
-def test_an_old_run_survives_a_base_that_does_not_load(train, tmp_path):
-    assert train().status == 0
-    (tmp_path / "broken").mkdir()
-    (tmp_path / "broken" / "config.json").write_text("{}")
-    before = sorted(path for path in (tmp_path / "run").rglob("*"))
-    assert "cannot be loaded" in train("--overwrite", "--base", tmp_path / "broken").late_complaint
-    assert sorted(path for path in (tmp_path / "run").rglob("*")) == before

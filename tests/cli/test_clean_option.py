@@ -18,10 +18,3 @@ def test_markup_is_noticed_and_taken_out(selfsent, model, pages):
     assert clean.out.endswith("  ba de fi go\n")
     assert "add --clean" not in clean.err
     assert clean.err.splitlines()[:2] == ["4 rows (1 empty)", "3 texts rid of HTML (1 of them empty then)"]
-
-
-def test_what_cannot_be_cleaned_is_refused(selfsent, model, pages):
-    said = selfsent("search", model, pages, "ba", "--clean", "html,ulrs").complaint
-    assert said == "selfsent: there is no cleaner 'ulrs'; did you mean 'urls'?"
-    asked = selfsent("evaluate", model, "--task", "stsb", "--clean", "html")
-    assert asked.complaint == "selfsent: --clean says how to read --documents: give --documents, too"

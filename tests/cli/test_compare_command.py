@@ -140,20 +140,6 @@ def test_what_is_wrong_is_said_before_anything_runs(methods, complaint, compare,
     assert not (tmp_path / "out").exists()
 
 
-def test_other_settings_for_a_method_that_is_there_are_refused_before_anything_is_written(documents, base, tmp_path):
-    def go(name, own, **options):
-        common = {"steps": 2, "batch_size": 8, "max_length": 32}
-        return package.compare(documents, {name: own}, base, tmp_path / "out", **common, **options)
-
-    go("mlm", {})
-    before = (tmp_path / "out" / "run.json").read_bytes()
-    with pytest.raises(package.errors.RunError, match="mlm: learning rate was not given, now"):
-        go("mlm", {"learning_rate": 1e-3}, resume=True)
-    assert (tmp_path / "out" / "run.json").read_bytes() == before
-    with pytest.raises(package.errors.SettingsError, match="untrained is what the base is called"):
-        go("untrained", {"method": "mlm"}, resume=True)
-
-
 def test_without_documents_the_usual_methods_are_those_that_need_none(sentences, base, monkeypatch, tmp_path):
     from selfsent import comparison as selection
     from selfsent.evaluation.results import measure
@@ -163,9 +149,8 @@ def test_without_documents_the_usual_methods_are_those_that_need_none(sentences,
     monkeypatch.setattr(selection.run, "dev_task", lambda *given: lambda model: score)
     monkeypatch.setattr(selection.trials, "CANDIDATES", ("neighbours", "zscore"))
     said = []
-    found = selection.compare(
-        sentences, None, base, tmp_path / "out", dev="stsb-dev", progress=tiny.heard(notice=said.append)
-    )
+    common = {"dev": "stsb-dev", "steps": 1, "progress": tiny.heard(notice=said.append)}
+    found = selection.compare(sentences, None, base, tmp_path / "out", **common)
     names = [each.name for each in found.candidates]
     assert sorted(names) == ["simcse --pooling mean --no-mlp --crop-words 0.5", "zscore"]  # as train would by itself
     assert "left out without documents: neighbours" in said

@@ -120,7 +120,18 @@ def test_a_query_that_is_read_beside_its_answer_is_told(train, tmp_path):
     assert "train on one column (--text-column answer), or on pairs kept apart (--text-columns question,answer)" in (
         told_of_both
     )
-    assert told("one", "--text-column", "answer")[0] == 0
-    assert told("pairs", "--text-columns", "question,answer")[0] == 0
     # A method that reads one text by itself reads no answer beside it.
     assert told("single", *both, "--method", "simcse")[0] == 0
+
+
+def test_a_column_that_goes_with_the_text_is_told(train, tmp_path):
+    tickets = tmp_path / "tickets.csv"
+    rows = [f'{n},Title {n},"{text}"' for n, text in enumerate(paragraphs(60))]
+    tickets.write_text("\n".join(["id,Title,text", *rows]))
+    told = (
+        "the table has Title beside text, so that a Title could learn to find its text: give --text-columns Title,text"
+    )
+    assert told in train(corpus=tickets, output=tmp_path / "one").err
+    pairs = train("--text-columns", "Title,text", corpus=tickets, output=tmp_path / "two")
+    assert pairs.status == 0
+    assert "the table has" not in pairs.err

@@ -109,7 +109,11 @@ def test_markdown_and_csv(selfsent, models, mirror, tmp_path):
         (("--pairs", "nothing.tsv"), "nothing.tsv cannot be read"),
         (("--labels", "file"), "file has 0 rows"),
         (("--task", "stsb", "--data", "nowhere"), "nowhere is not a folder"),
-        (("--task", "stsb", "no-such.npz"), "no-such.npz does not exist"),
+        (("--task", "stsb", "no-such.parquet"), "no-such.parquet does not exist"),
+        (("--split", "test", "--task", "stsb"), "--split says which judgements of --retrieval to take"),
+        (("--pairs", "faq.csv", "--text-column", "text"), "--text-column is the text of --relevance or --labels"),
+        (("--labels", "faq.csv", "--text-column", "a", "--columns", "b,c"), "name the other column by --columns"),
+        (("--task", "stsb", "--clean", "html"), "--clean says how to read --documents"),
     ],
 )
 def test_what_is_wrong_is_found_before_a_model_is_loaded(arguments, said, selfsent, tmp_path, monkeypatch):
@@ -117,7 +121,7 @@ def test_what_is_wrong_is_found_before_a_model_is_loaded(arguments, said, selfse
     monkeypatch.setattr("selfsent.evaluation.encoders._from_directory", lambda *_: pytest.fail("loaded"))
     (tmp_path / "file").touch()
     # Positionals first: options with several values would eat them.
-    given = sorted(arguments, key=lambda argument: not argument.endswith(".npz"))
+    given = sorted(arguments, key=lambda argument: not argument.endswith(".parquet"))
     assert said in selfsent("evaluate", "bundled-raw", *given).complaint
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
@@ -135,7 +139,7 @@ def test_no_output_replaces_what_is_left_out_or_another_output(selfsent, models,
 
 
 def test_counting_words_stands_beside_models_with_intervals_of_its_own(selfsent, models, documents, tmp_path):
-    arguments = ("evaluate", "tfidf", "--bases", f"bm25,{models[0]}", "--documents", documents, "--hold-out", 40)
+    arguments = ("evaluate", "tfidf", "bm25", models[0], "--documents", documents, "--hold-out", 40)
     done = selfsent(*arguments, "--json", tmp_path / "x.json")
     assert done.status == 0, done.err
     found = json.loads((tmp_path / "x.json").read_text())
@@ -151,7 +155,7 @@ def test_models_and_numbers_that_make_no_sense_are_refused(selfsent, documents, 
     assert "--hold-out says how many" in selfsent("evaluate", "tfidf", "--task", "sts12", "--hold-out", 40).complaint
     few = selfsent("evaluate", "tfidf", "--documents", documents, "--hold-out", 3).late_complaint
     assert "--hold-out is 3; an honest interval needs 30 documents at least" in few
-    kept = ("--vectors", tmp_path / "x.npz")
+    kept = ("--vectors", tmp_path / "x.parquet")
     assert (
         "tfidf counts words and has no vectors to keep"
         in selfsent("evaluate", "tfidf", "--documents", documents, *kept).late_complaint
@@ -193,23 +197,6 @@ def test_search_with_judged_answers(selfsent, models, searched, tmp_path):
     assert "have one name" in selfsent("evaluate", "bm25", *both).complaint
     dev = json.loads(selfsent("evaluate", "bm25", "--retrieval", searched, "--split", "dev", "--json", "-").out)
     assert dev["scores"]["retrieval"]["n"] == 4
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("--retrieval", "nowhere"), "nowhere: no such folder"),
-        (("--retrieval", "desk", "--split", "train"), "desk has no judgements qrels/train; there are dev, test"),
-        (("--split", "test", "--task", "stsb"), "--split says which judgements of --retrieval to take"),
-        (("--retrieval", "desk", "--json", "desk/corpus.jsonl"), "would replace desk/corpus.jsonl, which is read"),
-        (("--retrieval", "desk", "--clean", "html"), "--clean says how to read --documents"),
-        (("--pairs", "faq.csv", "--text-column", "text"), "--text-column is the text of --relevance or --labels"),
-        (("--labels", "faq.csv", "--text-column", "a", "--columns", "b,c"), "name the other column by --columns"),
-    ],
-)
-def test_what_cannot_be_searched_is_one_line(arguments, said, selfsent, searched, monkeypatch):
-    monkeypatch.chdir(searched.parent)
-    assert said in selfsent("evaluate", "tfidf", *arguments).complaint
 
 
 def test_files_of_ones_own_are_cleaned_joined_and_may_have_ids(selfsent, tmp_path):

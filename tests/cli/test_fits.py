@@ -27,12 +27,6 @@ def test_a_fit_takes_no_steps_and_says_so(method, train, tmp_path):
     assert "already holds a run" in train("--method", method).complaint
 
 
-def test_directions_that_are_not_there_are_refused(train, tmp_path):
-    asked = train("--method", "whitening", "--dimensions", 33)
-    assert asked.late_complaint.endswith("lower --dimensions, give --ridge 0.01, or give more sentences")
-    assert not (tmp_path / "run" / "model").exists()
-
-
 def test_any_method_can_be_whitened(train, sentences, tmp_path):
     done = train("--method", "mlm", "--whiten", "--max-length", 96)
     assert done.status == 0, done.err

@@ -4,6 +4,8 @@ import json
 import pyarrow as pa
 import pytest
 
+from selfsent.integrity import checksum
+
 
 @pytest.fixture
 def tickets(tmp_path):
@@ -44,6 +46,10 @@ def test_index_and_search(selfsent, index, model, tickets, tmp_path):
     told = json.loads(as_file.out)
     assert told["index"] == str(tmp_path / "i")
     assert told["queries"][0]["hits"][0]["id"] == 8
+    itself = selfsent("search", "--index", tmp_path / "i", "ko mi", "--rerank", model, "--json", "-")
+    again = json.loads(itself.out)
+    assert (again["rerank"], again["word_weight"]) == (str(model), told["word_weight"])
+    assert [hit["row"] for hit in again["queries"][0]["hits"]] == [hit["row"] for hit in told["queries"][0]["hits"]]
 
 
 def test_words_are_weighed(selfsent, index, model, tickets, tmp_path):
@@ -66,16 +72,6 @@ def test_words_are_weighed(selfsent, index, model, tickets, tmp_path):
     assert "no language 'klingon'" in selfsent("search", model, tickets, "ko", "--language", "klingon").complaint
     said = selfsent("search", model, tickets, *words[:-1], "-1").complaint
     assert "the weight of words is -1; it is 0 to 1,000" in said
-    about = json.loads((tmp_path / "i" / "index.json").read_text())
-    del about["checksums"]["words.npy"]
-    (tmp_path / "i" / "index.json").write_text(json.dumps(about))
-    (tmp_path / "i" / "words.npy").unlink()
-    old = selfsent("search", "--index", tmp_path / "i", "ko zu")
-    assert (old.status, "was made before words were counted" in old.err) == (0, True)
-    old = selfsent("search", "--index", tmp_path / "i", "ko zu", "--word-weight", 0)
-    assert (old.status, "was made before" in old.err) == (0, False)
-    (tmp_path / "i" / "index.json").write_text(json.dumps(about).replace('"team"', '"words"'))
-    assert "has a column 'words', as results have" in selfsent("search", "--index", tmp_path / "i", "ko").complaint
 
 
 def test_rows_are_added(selfsent, index, tmp_path):
@@ -93,23 +89,6 @@ def test_rows_are_added(selfsent, index, tmp_path):
     assert "2 vectors in" in index("--overwrite", corpus=tmp_path / "more.csv").err
 
 
-def test_pairs_of_an_index(selfsent, model, index, tickets, tmp_path):
-    tickets.write_text(tickets.read_text() + "13,ri sa te lo,z\n")
-    index()
-    done = selfsent("pairs", "--index", tmp_path / "i", "--top", 3, "--json", "-")
-    assert done.status == 0, done.err
-    assert "finds, measured on a sample: 100" in done.err
-    exact = selfsent("pairs", model, tickets, "--text-column", "body", "--id-column", "id", "--top", 3, "--json", "-")
-    mine, theirs = json.loads(done.out), json.loads(exact.out)
-    assert mine["recall"] == 1
-    for one, other in zip(mine["pairs"], theirs["pairs"], strict=True):
-        assert (one["id1"], one["id2"], one["score"]) == (
-            other["id1"],
-            other["id2"],
-            pytest.approx(other["score"], 1e-3),
-        )
-
-
 def without_texts(index):
     """An index as earlier versions made it of vectors alone."""
     with pa.OSFile(str(index / "rows.arrow")) as file:
@@ -118,28 +97,20 @@ def without_texts(index):
         file.write_table(table)
     (index / "words.npy").unlink()
     about = json.loads((index / "index.json").read_text())
-    del about["columns"]["text"], about["checksums"]
+    del about["columns"]["text"], about["checksums"]["words.npy"]
+    about["checksums"]["rows.arrow"] = checksum(index / "rows.arrow")
     (index / "index.json").write_text(json.dumps(about))
     return index
 
 
-def test_an_index_of_vectors_alone(selfsent, model, tickets, tmp_path):
-    given = ("--text-column", "body", "--id-column", "id")
-    assert selfsent("encode", model, tickets, "--output", tmp_path / "v.parquet", *given).status == 0
-    done = selfsent("index", model, "--encoded", tmp_path / "v.parquet", "--output", tmp_path / "i")
-    assert done.status == 0, done.err
-    found = selfsent("search", "--index", tmp_path / "i", "la nu po", "--top", 1)
-    assert found.out == "1.000  9  la nu po\n"
-    assert selfsent("encode", model, tickets, "--output", tmp_path / "v.npy", "--text-column", "body").status == 0
-    said = selfsent("index", model, "--encoded", tmp_path / "v.npy", "--output", tmp_path / "j").complaint
-    assert "v.npy has no texts: name their corpus, too" in said
-    without_texts(tmp_path / "i").rename(tmp_path / "j")
-    assert selfsent("search", "--index", tmp_path / "j", "la nu po", "--top", 1).out == "1.000  9  row 2\n"
-    said = selfsent("search", "--index", tmp_path / "j", "la nu po", "--word-weight", 1).complaint
-    assert "counts no words: leave out --word-weight" in said
-    assert "  row 2\n" in selfsent("pairs", "--index", tmp_path / "j", "--top", 1).out
-    for given in (("--word-weight", 1), ("--language", "english")):
-        assert "j has no texts: leave out" in selfsent("pairs", "--index", tmp_path / "j", *given).complaint
+def test_an_index_without_texts(selfsent, index, model, tmp_path):
+    index()
+    without_texts(tmp_path / "i")
+    assert selfsent("search", "--index", tmp_path / "i", "la nu po", "--top", 1).out == "1.000  9  x  row 2\n"
+    said = selfsent("search", "--index", tmp_path / "i", "la nu po", "--word-weight", 1).complaint
+    assert "has no texts: leave out --word-weight" in said
+    said = selfsent("search", "--index", tmp_path / "i", "la nu po", "--rerank", model).complaint
+    assert "i has no texts to rerank" in said
 
 
 def test_another_model_is_refused_in_one_line(selfsent, index, model, base, tmp_path):
@@ -157,31 +128,19 @@ def test_another_model_is_refused_in_one_line(selfsent, index, model, base, tmp_
 @pytest.mark.parametrize(
     ("command", "complaint"),
     [
-        (("search", "MODEL", "CORPUS"), "the following arguments are required: QUERY"),
         (("search", "--index", "nowhere", "q"), "nowhere does not exist: make one with selfsent index"),
         (("search", "--index", "INDEX", "q", "--encoded", "v.npy"), "leave out --encoded"),
         (("search", "--index", "INDEX", "q", "--text-column", "body"), "--text-column says how to read a corpus"),
         (("search", "MODEL", "CORPUS", "q", "--model", "MODEL"), "without --index MODEL comes first"),
         (("pairs", "MODEL"), "the following arguments are required: CORPUS"),
         (("pairs", "MODEL", "CORPUS", "more"), "unrecognised argument more"),
-        (("index", "MODEL", "--output", "x"), "there is nothing to index: give a corpus, or --encoded FILE"),
         (("index", "MODEL", "CORPUS", "--output", "x", "--recall", "1.5"), "--recall is 1.5"),
-        (("index", "MODEL", "--output", "x", "--encoded", "v.npy", "--keep", "a"), "of vectors alone all columns are"),
-        (
-            ("index", "MODEL", "--output", "x", "--encoded", "v.npy", "--clean", "urls"),
-            "--clean says how to read CORPUS",
-        ),
-        (("index", "MODEL", "--output", "x", "--encoded", "v.npy"), "v.npy does not exist"),
-        (("index", "MODEL", "CORPUS", "--output", "FOLDER"), "is not an index of selfsent"),
-        (("index", "MODEL", "CORPUS", "--output", "x", "--add"), "x does not exist: make one with"),
-        (("index", "MODEL", "CORPUS", "--output", "x", "--add", "--overwrite"), "contradict each other"),
+        (("index", "MODEL", "CORPUS", "--output", "x", "--encoded", "v.npy"), "v.npy does not exist"),
     ],
 )
 def test_bad_options(selfsent, index, model, tickets, tmp_path, monkeypatch, command, complaint):
     index()
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "folder" / "file").touch()
-    names = {"MODEL": model, "CORPUS": tickets, "INDEX": tmp_path / "i", "FOLDER": "folder"}
+    names = {"MODEL": model, "CORPUS": tickets, "INDEX": tmp_path / "i"}
     assert complaint in selfsent(*(names.get(word, word) for word in command)).complaint
     assert not (tmp_path / "x").exists()

@@ -1,8 +1,9 @@
+import io
 import json
-import os
 import subprocess
 import sys
 
+import fsspec
 import numpy as np
 import pyarrow.parquet as pq
 
@@ -47,6 +48,32 @@ def test_search_finds_the_sentence_itself_first(selfsent, model, sentences):
     cosine = ("--top", 1, "--word-weight", 0)
     several = selfsent("search", model, sentences, lines[7], lines[8], *cosine).out.splitlines()
     assert several == [f"# {lines[7]}", f"1.000  {lines[7]}", f"# {lines[8]}", f"1.000  {lines[8]}"]
+
+
+def test_search_is_reranked(selfsent, model, base, sentences, tmp_path):
+    from torch import nn
+
+    from selfsent.models.cross_encoder import CrossEncoder
+    from selfsent.models.loading import load_encoder
+
+    CrossEncoder(load_encoder(base), 1, nn.Identity()).save(tmp_path / "cross")
+    asked = ("search", model, sentences, "ba de", "--top", 2)
+    for rerank, measure, weight in ((base, "cosine", 0.5), (tmp_path / "cross", "score", 0)):
+        how = (*asked, "--rerank", rerank, "--candidates", 7)
+        done = selfsent(*how, "--json", "-", "--output", tmp_path / "hits.csv")
+        assert done.status == 0, done.err
+        told = json.loads(done.out)
+        assert [told[name] for name in ("rerank", "candidates", "word_weight")] == [str(rerank), 7, weight]
+        hits = told["queries"][0]["hits"]
+        assert [*hits[0]] == [measure, "words", "row", "repeats", "text"]
+        assert (tmp_path / "hits.csv").read_text().startswith(f"query,{measure},words,row")
+        shown = [f"{(hit[measure] + weight * hit['words']) / (1 + weight):.3f}  {hit['text']}" for hit in hits]
+        assert selfsent(*how).out.splitlines() == shown
+    (tmp_path / "t.csv").write_text("text,score\nba de,3\nko mi,4\n")
+    taken = ("search", model, tmp_path / "t.csv", "ba", "--text-column", "text", "--keep", "score", "--rerank")
+    assert selfsent(*taken, base).status == 0
+    complaint = selfsent(*taken, tmp_path / "cross").late_complaint
+    assert "the results of a cross-encoder have a column 'score' of their own; rename yours" in complaint
 
 
 def test_vectors_of_encode_serve_the_other_commands(selfsent, model, sentences, tmp_path, monkeypatch):
@@ -110,15 +137,14 @@ def test_names_of_a_corpus_are_never_its_sentences(selfsent, model, sentences, t
     assert pq.read_table(tmp_path / "v.parquet")["text"].to_pylist()[-2:] == ["ba de", "ko mi"]
 
 
-def test_standard_output_that_lacks_a_character(selfsent, model, tmp_path):
+def test_standard_output_that_lacks_a_character(selfsent, model, tmp_path, monkeypatch):
     (tmp_path / "a.txt").write_text("ba → de\nko mi\n")
-    command = ("search", model, tmp_path / "a.txt", "ba de", "--top", 2)
-    environment = {**os.environ, "PYTHONIOENCODING": "latin-1"}
     for more, shown in (((), rb"ba \u2192 de"), (("--json", "-"), "ba → de".encode())):
-        words = [sys.executable, "-m", "selfsent", *map(str, (*command, *more))]
-        done = subprocess.run(words, env=environment, capture_output=True, check=False)
-        assert done.returncode == 0, done.stderr
-        assert shown in done.stdout
+        latin = io.TextIOWrapper(io.BytesIO(), encoding="latin-1")
+        monkeypatch.setattr(sys, "stdout", latin)
+        assert selfsent("search", model, tmp_path / "a.txt", "ba de", "--top", 2, *more).status == 0
+        latin.flush()
+        assert shown in latin.buffer.getvalue()
 
 
 def test_what_is_read_is_not_replaced(selfsent, model, sentences, tmp_path):
@@ -144,13 +170,11 @@ def test_what_is_read_is_not_replaced(selfsent, model, sentences, tmp_path):
         done = selfsent("evaluate", model, "--pairs", scored, "--json", model / "scores.json")
         assert done.status == 0, done.err
     (model / "scores.json").unlink()
-    kept = tmp_path / "v.npz"
+    kept = tmp_path / "v.parquet"
     assert selfsent("evaluate", model, "--pairs", scored, "--vectors", kept).status == 0
     assert "which is read" in selfsent("evaluate", kept, "--pairs", scored, "--vectors", kept).complaint
     assert "--output is empty" in selfsent("search", model, table, "ba", "--output", "").complaint
     assert "which is read" in selfsent("evaluate", model, "--documents", table, "--csv", table).complaint
-    scores = ("analyse", "space", model, "--pairs", scored)
-    assert "which is read" in selfsent(*scores, "--json", scored).complaint
     other = ("pairs", model, sentences, "--without", table)
     assert "which is read" in selfsent(*other, "--output", table).complaint
     assert table.read_bytes() == before
@@ -171,3 +195,23 @@ def test_an_output_that_cannot_be_made_is_told_first(selfsent, model, sentences,
 def test_standard_input_that_is_closed_holds_nothing(selfsent, model, tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "stdin", None)
     assert "no text in it" in selfsent("encode", model, "-", "--output", tmp_path / "v.npy").complaint
+
+
+def test_an_address_wherever_a_file_is_taken(sentences, base, selfsent, tmp_path):
+    memory = fsspec.filesystem("memory")
+    memory.pipe("/shelf/sentences.txt", sentences.read_bytes())
+    try:
+        assert (
+            "is remote: name a local file" in selfsent("encode", base, sentences, "--output", "s3://b/x.npy").complaint
+        )
+        outcome = selfsent("search", base, "memory://shelf/sentences.txt", "ba", "--without", "memory://shelf/*.txt")
+        assert "no text in it besides what is to be left out" in outcome.late_complaint
+        for command in (
+            ["search", base, "memory://shelf/none.txt", "x"],
+            ["train", "memory://shelf/none.txt", "--output", tmp_path],
+        ):
+            assert selfsent(*command).complaint == "selfsent: memory://shelf/none.txt: not found"
+        assert selfsent("encode", base, "memory://shelf", "--output", tmp_path / "x.npy").status == 0
+    finally:
+        memory.store.clear()
+        memory.pseudo_dirs[:] = [""]

@@ -81,7 +81,7 @@ def test_what_the_base_is_scored_with_and_what_is_kept_aside_is_told(train, docu
     assert "(--pooling mean trains with it, too)" in done.err
     kept = json.loads((tmp_path / "run" / "run.json").read_text())["asked"]["corpus"]["sentences"]
     assert f"training on {kept:,} sentences" in done.err
-    assert f"of {3200 - kept:,} sentences; training" in done.err
+    assert f"of {500 - kept:,} sentences; training" in done.err
     other = train("--method", "mlm", "--pooling", "mean", corpus=documents, output=tmp_path / "other")
     assert "pools by" not in other.err
 

@@ -50,23 +50,6 @@ def test_approximate_pairs_come_with_their_recall(selfsent, model, sentences):
     assert done.out == exact.out
 
 
-@pytest.mark.parametrize(
-    ("arguments", "complaint"),
-    [
-        (("--top", 0), "--top is 0"),
-        (("--threshold", 1.5), "--threshold is 1.5"),
-        (("--word-weight", -1), "the weight of words is -1"),
-        (("--language", "engish"), "did you mean 'english'?"),
-        (("--output", "pairs.txt"), "must end in .csv"),
-        (("--output", "pairs.csv/x.csv"), "is a file"),
-    ],
-)
-def test_bad_options(selfsent, model, sentences, tmp_path, monkeypatch, arguments, complaint):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "pairs.csv").touch()
-    assert complaint in selfsent("pairs", model, sentences, *arguments).complaint
-
-
 def test_encode_goes_on_where_it_was_interrupted(selfsent, model, sentences, tmp_path, monkeypatch):
     from selfsent.resumable import RowTable
 
@@ -82,11 +65,11 @@ def test_encode_goes_on_where_it_was_interrupted(selfsent, model, sentences, tmp
         patch.setattr(RowTable, "fill", fill_once)
         stopped = selfsent("encode", model, sentences, "--output", tmp_path / "v.npy")
     assert stopped.status == 130
-    assert "interrupted: 50 of 120 rows are done" in stopped.err
+    assert "interrupted: 50 of 120 texts are done" in stopped.err
     done = selfsent("encode", model, sentences, "--output", tmp_path / "v.npy", "--fast")
     assert done.status == 0, done.err
     if "no faster in bfloat16" in done.err:
-        assert "50 of them had been made before" in done.err
+        assert "50 texts had been encoded before" in done.err
     assert [path.name for path in tmp_path.iterdir()] == ["v.npy"]
 
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-COMMANDS = ([], ["train"], ["evaluate"], ["encode"], ["search"], ["methods"], ["analyse"], ["analyse", "words"])
+COMMANDS = ([], ["train"], ["evaluate"], ["encode"], ["search"], ["methods"])
 
 
 def test_help_needs_nothing_heavy():

@@ -123,6 +123,7 @@ def test_a_run_goes_on_when_a_machine_was_killed(machines, port, tmp_path):
         assert torch.equal(tensor, found[name]), name
 
 
+@pytest.mark.full
 def test_machines_with_other_text_are_refused_before_the_first_step(machines, port):
     first, second = machines("first"), machines("second", SENTENCES[:-1])
     for machine in (first, second):

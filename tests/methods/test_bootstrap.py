@@ -3,7 +3,6 @@ import torch
 
 import tiny
 from naive import comparisons
-from selfsent.errors import SettingsError
 from selfsent.methods import get_method
 from selfsent.methods.bootstrap import BatchNorm, Predictor
 
@@ -110,13 +109,6 @@ def test_dropout_in_the_target_is_an_option(wanted, made):
     learner(views)
     assert (learner.train().target.training, torch.equal(*seen)) == (wanted, not wanted)
     assert [vectors.requires_grad for vectors in seen] == [False, False]
-
-
-def test_views_may_be_two_columns_and_identical_ones_are_refused(learner_of):
-    assert [view.column for view in get_method("bootstrap").options(columns=True).views()] == [0, 1]
-    assert learner_of("bootstrap", columns=True, width=2)
-    with pytest.raises(SettingsError, match=r"would be identical.*dropout=0.1"):
-        learner_of("bootstrap", width=2)
 
 
 def test_the_predictor_has_a_rate_of_its_own(made):

@@ -5,7 +5,6 @@ import torch
 
 import tiny
 from naive import comparisons
-from selfsent.data.packed import concatenate
 from selfsent.errors import SettingsError
 from selfsent.methods.ct import CT
 from selfsent.models.encoding import pack
@@ -64,16 +63,6 @@ def test_products_are_of_vectors_of_any_length(learner_of):
     torch.testing.assert_close(unit(given).total, plain(given).total)
     assert (plain.model.ends_normalized, unit.model.ends_normalized) == (False, True)
     assert unit.model(given[0]).norm(dim=-1).tolist() == pytest.approx([1] * len(given[0]))
-
-
-def test_taking_sentences_keeps_their_tokens_and_targets():
-    packed = tiny.pack([[1, 2, 3], [4], [5, 6]])
-    packed.given_targets = packed.given_ids * 10
-    taken = packed.take([2, 0])
-    assert taken.given_ids.tolist() == [5, 6, 1, 2, 3]
-    assert taken.given_lengths.tolist() == [2, 3]
-    assert taken.given_targets.tolist() == [50, 60, 10, 20, 30]
-    assert len(concatenate([packed.take([1]), taken])) == 3
 
 
 def test_each_process_has_whole_groups(learner_of, monkeypatch):

@@ -8,7 +8,7 @@ import tiny
 from naive import objectives
 from selfsent.data.packed import IGNORED, Packed
 from selfsent.methods import get_method
-from selfsent.methods.denoising import MLM, NOISES, TSDAE
+from selfsent.methods.denoising import MLM, TSDAE
 from selfsent.models.decoders.transformer import SmallDecoder, TiedDecoder
 from selfsent.models.encoding import pack
 from selfsent.models.loading import load_encoder
@@ -166,12 +166,6 @@ def test_a_narrower_vector_is_led_to_the_decoder(base_of, tmp_path, damaged_and_
     damaged, whole = damaged_and_whole(encoder.tokenizer)
     learner([tiny.pack(damaged), tiny.pack(whole)]).total.backward()
     assert narrow.sentence_transformer[2].linear.weight.grad.any()
-
-
-def test_the_noise_is_put_on_the_sentence_that_is_encoded():
-    for noise, kind in NOISES.items():
-        damaged, whole = TSDAE(noise=noise, ratio=0.3).views()
-        assert (damaged.noise, whole.noise) == (kind(0.3), None)
 
 
 def test_whole_heads_are_dropped_where_that_is_wanted(learner_of):

@@ -5,7 +5,8 @@ import torch
 import tiny
 from naive import comparisons, supervision
 from selfsent.methods import get_method
-from selfsent.methods.ranking import in_batch_cross_entropy, no_negatives, similarities
+from selfsent.methods.ranking import in_batch_cross_entropy, list_loss, no_negatives, similarities
+from selfsent.settings import Settings
 
 IDS = [[2, 7, 3], [2, 8, 9, 3], [2, 7, 3], [2, 10, 3], [2, 8, 3]]
 
@@ -14,13 +15,6 @@ def packed(ids, documents=None):
     batch = tiny.pack(ids)
     batch.given_documents = None if documents is None else np.array(documents)
     return batch
-
-
-def test_equal_texts_have_equal_numbers_wherever_they_stand():
-    numbers = packed(IDS).texts.tolist()
-    assert numbers[0] == numbers[2]
-    assert len(set(numbers)) == 4
-    assert packed([[2, 11, 12, 13, 14, 3], *IDS]).texts.tolist()[1:] == numbers
 
 
 def test_what_is_no_negative_is_found_by_text_and_by_document():
@@ -150,3 +144,61 @@ def test_mnrl_equals_loops(hard, both, learner_of, sentences):
     if both:
         slow = (slow + supervision.ranking(partner, text, [], 20.0)) / 2
     assert learner(views).total.item() == pytest.approx(slow, rel=1e-4)
+
+
+def test_the_loss_of_a_list_is_its_divergence_from_the_teachers():
+    torch.manual_seed(1)
+    scores, targets = 3 * torch.randn(4, 5), 3 * torch.randn(4, 5)
+    targets[1, 3:] = targets[2, 1:] = -torch.inf
+    scores.requires_grad_(True)
+    loss = list_loss(scores, targets)
+    assert loss.item() == pytest.approx(comparisons.list_divergence(scores.tolist(), targets.tolist()), rel=1e-4)
+    loss.backward()
+    assert torch.isfinite(scores.grad).all()
+    assert scores.grad[2].abs().max() < 1e-6, "a list of one has nothing to learn"
+
+
+def test_the_loss_with_mined_negatives_and_a_teacher_equals_the_sum_of_its_parts(learner_of):
+    options = {"mined": 2, "teacher": "search", "teacher_weight": 0.5, "teacher_scale": 4.0, "scale": 10.0}
+    learner = learner_of("mnrl", **options).eval()
+    ids = tiny.encode(learner.model.tokenizer, tiny.make_sentences(16, seed=4))
+    views = [tiny.pack(ids[start : start + 4]) for start in (0, 4, 8, 12)]
+    labels = torch.randn(4, 3)
+    query, partner, one, two = (learner.model(view).detach() for view in views)
+
+    def score(n, number, m):
+        return 10 * comparisons.cosine(query[n], (query, partner, one, two)[number][m]).item()
+
+    slow = 0.0
+    for n in range(4):
+        every = [score(n, number, m) for number in (1, 2, 3) for m in range(4)]
+        slow += np.log(np.exp(every).sum()) - score(n, 1, n)
+        own = [[score(n, number, n) for number in (1, 2, 3)]]
+        slow += 0.5 * comparisons.list_divergence(own, (4 * labels[n : n + 1]).tolist())
+    assert learner(views, labels).total.item() == pytest.approx(slow, rel=1e-4)
+
+
+def test_a_mined_negative_of_the_texts_own_document_does_not_count():
+    query, partner = packed(IDS[1:4], [0, 1, 2]), packed([[2, 20, 3], [2, 21, 3], [2, 22, 3]], [0, 1, 2])
+    mined = packed([[2, 30, 3], [2, 31, 3], [2, 32, 3]], [5, 1, 0])
+    found = no_negatives(query, [partner, mined])[:, 3:]
+    assert found.int().tolist() == [[0, 0, 1], [0, 1, 0], [0, 0, 0]]
+
+
+def test_views_read_the_candidates_of_what_asks(learner_of):
+    """Four sentences each are a document; half of the rows ask by their title, and then its candidates are read."""
+    options = get_method("neighbours").options(positives="title,document", mined=2, kept=0.0)
+    sentences = tiny.make_sentences(24, seed=2)
+    learner = learner_of("neighbours", positives="title,document", mined=2, kept=0.0)
+    batches = tiny.make_batches(learner, options.views(), Settings(batch_size=8, seed=3), sentences)
+    batches.mined = np.arange(48).reshape(24, 2) // 4 % 6 * 4  # firsts of documents
+    rows = np.array([5, 10, 3, 21, 14, 0, 17, 9])
+    first, _, *mined = (view.given_documents for view in batches.views_of(rows, 0))
+    asked = batches._asked(rows, 0)
+    assert first.tolist() == (rows // 4).tolist()
+    assert set(asked - rows // 4 * 4) > {0}
+    assert 0 < (asked != rows).sum() < len(rows)
+    assert [part.tolist() for part in mined] == (batches.mined[asked].T // 4).tolist()
+    lengths = batches.views_of(rows, 0)[2].given_lengths - 2
+    whole = batches.tables[0].lengths(np.arange(24)).reshape(6, 4).sum(1)
+    assert lengths.tolist() == whole[batches.mined[asked, 0] // 4].tolist()

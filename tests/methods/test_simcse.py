@@ -24,13 +24,6 @@ def _vector(learner, ids):
     return torch.tanh(layer.weight @ state + layer.bias)
 
 
-def test_dropout_alone_makes_the_two_views_differ(learner_of, damaged_and_whole):
-    learner = learner_of("simcse", dropout=0.1)
-    _, whole = damaged_and_whole(learner.model.tokenizer)
-    batch = tiny.pack(whole)
-    assert abs(learner([batch, batch]).total - learner.eval()([batch, batch]).total) > 1e-3
-
-
 def test_the_mlp_is_trained_but_not_saved(learner_of, tmp_path):
     learner = learner_of("simcse", dropout=0.1)
     learner.model.save(tmp_path / "model")
@@ -38,8 +31,9 @@ def test_the_mlp_is_trained_but_not_saved(learner_of, tmp_path):
     assert all(parameter.requires_grad for parameter in learner.mlp.parameters())
 
 
-@pytest.mark.parametrize("name", ["bert", "t5"])
-def test_identical_views_are_refused(name, learner_of):
+@pytest.mark.parametrize(("method", "name"), [("simcse", "bert"), ("simcse", "t5"), ("bootstrap", "bert")])
+def test_identical_views_are_refused(method, name, learner_of):
     with pytest.raises(SettingsError, match=r"would be identical.*dropout=0.1"):
-        learner_of("simcse", name, dropout=0.0)
-    assert learner_of("simcse", name, dropout=0.0, delete_words=0.3)
+        learner_of(method, name, dropout=0.0)
+    for given in ({"delete_words": 0.3}, {"columns": True}):
+        assert learner_of(method, name, dropout=0.0, **given)

@@ -106,15 +106,6 @@ def test_sentence_transformers_gives_the_same_scores(architecture, learner_of, t
         assert scores == pytest.approx(learner.model.scores(views[0])[:, 0].sigmoid().numpy(), abs=1e-5)
 
 
-def test_token_types_matter(learner_of):
-    learner = learner_of("cross-encoder").eval()
-    views, _ = seen(learner, learner.options, SCORES)
-    before = learner.model.scores(views[0])
-    views[0].given_types = np.zeros_like(views[0].given_types)
-    views[0].__dict__.pop("types")
-    assert (learner.model.scores(views[0]) - before).abs().max() > 1e-3
-
-
 @pytest.mark.parametrize(("kind", "wrap"), [("word pieces", True), ("byte pairs", True), ("byte pairs", False)])
 @pytest.mark.parametrize("longest", [60, 13, 12])
 def test_pairs_are_joined_and_cut_as_by_the_tokenizer(kind, wrap, longest):

@@ -196,7 +196,6 @@ def test_a_search_puts_the_prompts_of_both_sides(prompted, base, tmp_path):
     from selfsent.errors import DataError
     from selfsent.models.fingerprint import fingerprint
     from selfsent.search import Index, encode_to_file, search, write_index
-    from selfsent.search.index_writer import from_corpus
 
     encoder, peer, corpus = load_encoder(prompted), peer_of(prompted), read_corpus(TEXTS)
     queries, documents = peer.encode_query(TEXTS[:2]), peer.encode_document(TEXTS)
@@ -207,7 +206,7 @@ def test_a_search_puts_the_prompts_of_both_sides(prompted, base, tmp_path):
         np.testing.assert_allclose([[hit.cosine for hit in hits] for hits in found], expected, atol=1e-3)
 
     assert_found(search(encoder, corpus, TEXTS[:2], 3, word_weight=0))
-    write_index(from_corpus(encoder, corpus), tmp_path / "i", str(prompted), fingerprint(encoder))
+    write_index(encoder, corpus, tmp_path / "i", str(prompted), fingerprint(encoder))
     assert_found(Index(tmp_path / "i").search(encode(encoder, TEXTS[:2], side="query"), 3))
     encode_to_file(encoder, corpus, tmp_path / "plain.npy")
     with pytest.raises(DataError, match="encode --prompt document"):

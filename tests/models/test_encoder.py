@@ -115,16 +115,6 @@ def test_modules_behind_the_pooling_are_kept(base_of, tmp_path):
     assert load_encoder(tmp_path / "dense", "mean").embedding_size == 12
 
 
-def test_a_twin_has_weights_of_its_own_and_no_head(encoder_of):
-    model = encoder_of("bert")
-    twin = model.twin()
-    assert twin.language_model_head is None
-    assert model.language_model_head is not None
-    with torch.no_grad():
-        twin.words.weight.zero_()
-    assert model.words.weight.any()
-
-
 def without(name):
     return lambda directory: (directory / name).unlink()
 

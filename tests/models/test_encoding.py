@@ -55,25 +55,6 @@ def test_two_threads_share_the_work_and_change_nothing(layers, encoder, sentence
     np.testing.assert_array_equal(shared, encode(encoder, sentences))
 
 
-@pytest.mark.usefixtures("two_at_work")
-@pytest.mark.parametrize("other", [True, False])
-def test_an_error_of_either_thread_is_raised(other, encoder, sentences):
-    def fail(*_):
-        if (threading.current_thread().name.endswith("1")) == other:
-            raise MemoryError("no room")
-
-    encoder.register_forward_pre_hook(fail)
-    with pytest.raises(MemoryError, match="no room"):
-        encode(encoder, sentences)
-
-
-def test_a_huge_sentence_is_cut_as_sentence_transformers_cuts_it(encoder):
-    huge = "ba de fi " * 5_000
-    np.testing.assert_allclose(
-        encode(encoder, ["ko", huge, "mi"])[1], encoder.sentence_transformer.encode([huge])[0], atol=1e-5
-    )
-
-
 def test_encoding_leaves_the_mode_alone_and_has_no_dropout(encoder_of, sentences):
     encoder = encoder_of("bert", dropout=0.5).train()
     first = encode(encoder, sentences)

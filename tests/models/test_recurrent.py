@@ -86,28 +86,6 @@ def test_another_pooling_and_a_head_can_be_put_in(saved, tmp_path):
     assert encode(again, TEXTS) == pytest.approx(ordinary.encode(TEXTS), abs=1e-5)
 
 
-@pytest.mark.parametrize(("method", "kind"), [("skip-thoughts", "gru"), ("bootstrap", "static")])
-def test_an_interrupted_run_ends_as_if_nothing_had_happened(method, kind, base_of, tmp_path):
-    rows = [f"{text}\t{number // 4}" for number, text in enumerate(TEXTS[:20])]
-    (tmp_path / "corpus.tsv").write_text("\n".join(["text\tdocument", *rows]))
-    corpus = selfsent.read_corpus(tmp_path / "corpus.tsv", text_column="text", document_column="document")
-    options = {"method": method, "base": base_of(kind), "steps": 8, "batch_size": 4, "checkpoint_every": 3}
-    options |= {"delete_words": 0.3} if method == "bootstrap" else {}
-
-    def stop(step, steps, figures):
-        if step == 7:
-            raise KeyboardInterrupt
-
-    selfsent.train(corpus, output=tmp_path / "whole", quiet=True, **options)
-    with pytest.raises(KeyboardInterrupt):
-        selfsent.train(corpus, output=tmp_path / "parts", progress=tiny.heard(step=stop), **options)
-    selfsent.train(corpus, output=tmp_path / "parts", resume=True, quiet=True, **options)
-    whole, parts = (
-        [f.read_bytes() for f in sorted((tmp_path / n).glob("model/**/*.safetensors"))] for n in ("whole", "parts")
-    )
-    assert whole == parts
-
-
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [

@@ -41,15 +41,6 @@ def mlm(model, inputs, targets, ignored):
     return total
 
 
-def cross_entropy(states, weight, bias, targets):
-    """Cross-entropy of a linear projection in plain Python arithmetic, summed over rows."""
-    total = 0.0
-    for state, target in zip(states, targets, strict=True):
-        scores = [sum(w * s for w, s in zip(row, state, strict=True)) + b for row, b in zip(weight, bias, strict=True)]
-        total += math.log(sum(math.exp(score) for score in scores)) - scores[target]
-    return total
-
-
 def attention(query, key, value, lengths, causal=False, window=None):
     """Softmax attention one sentence, head and query at a time; query, key, value: (tokens, heads, size)."""
     out = torch.zeros_like(query)

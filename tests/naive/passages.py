@@ -32,3 +32,17 @@ def surroundings(size, place, within, with_itself):
     """The sentences at most `within` before and behind, the sentence itself where it stays."""
     around = [other for other in range(size) if abs(other - place) <= within]
     return around if with_itself else [other for other in around if other != place]
+
+
+def title(size):
+    """The first sentence, and all others; a sentence that is alone stands for both."""
+    return [0], list(range(1, size)) or [0]
+
+
+def mixed(size, place, within, with_itself):
+    """What the two views may read: a sentence and those around it, or the title and the rest."""
+    return {
+        "surroundings": ([place], surroundings(size, place, within, with_itself) or [place]),
+        "title": title(size),
+        "neighbour": [([place], [other]) for other in neighbours(size, place, within) or [place]],
+    }

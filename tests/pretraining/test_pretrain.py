@@ -94,17 +94,11 @@ def test_the_model_loads_everywhere(run):
     assert tuned.model.encode(["the cat"]).shape == (1, 32)
 
 
-def test_counts_predict_before_the_first_step(text, tmp_path, monkeypatch):
-    losses = {}
-    # Random weights may look collapsed on their way, which is no fault.
-    monkeypatch.setattr("selfsent.models.health.Health.collapsed", lambda health, start: True)
+def test_counts_predict_before_the_first_step(text, tmp_path):
     shape = {"hidden_size": 128, "heads": 4, "learning_rate": 1e-12, "batch_size": 256}
-    for start in ("random", "counts"):
-        made = pretrain(text, tmp_path / start, steps=1, start=start, quiet=True, **{**TINY, **shape})
-        losses[start] = made.figures["loss"]
+    made = pretrain(text, tmp_path / "run", steps=1, quiet=True, **{**TINY, **shape})
     model = load_encoder(made.directory / "model")
-    assert abs(losses["random"] - np.log(model.vocabulary_size)) < 0.3
-    assert losses["counts"] < losses["random"] - 1
+    assert made.figures["loss"] < np.log(model.vocabulary_size) - 0.7  # what random weights lose
 
 
 class Table:

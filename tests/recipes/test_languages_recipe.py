@@ -4,7 +4,6 @@ import pytest
 
 import tiny
 from selfsent import train_stages
-from selfsent.errors import SettingsError
 from selfsent.recipes import read_recipe
 
 RECIPE = """\
@@ -73,24 +72,3 @@ def test_stages_over_pairs_of_several_languages(recipe, mirror, tmp_path):
     assert read_recipe(recipe()).stages[0].sources == ["parallel/en-de", "parallel/en-tr"]
     resumed = train_stages(recipe(), tmp_path / "run", data=mirror, resume=True)
     assert resumed.figures == done.figures
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "said"),
-    [
-        (
-            "en-tr, text_columns",
-            "en-tr, text_colums",
-            "line 8: a part of the corpus of stage words has no 'text_colums'",
-        ),
-        ("tatoeba_test", "tatoeba", "the mirror has no split 'tatoeba', only tatoeba_test, train"),
-        ("[en, tr]", "[tr]", "part 2 of the corpus, .*, has 1 text column, the first one 2 text columns"),
-    ],
-)
-def test_what_is_wrong_with_a_part_is_said_before_anything_runs(old, new, said, recipe, mirror, tmp_path):
-    from selfsent.errors import SelfsentError
-
-    with pytest.raises(SelfsentError, match=said) as caught:
-        train_stages(recipe(old, new), tmp_path / "run", data=mirror)
-    assert isinstance(caught.value, SettingsError) == ("split" not in said)
-    assert not (tmp_path / "run").exists()

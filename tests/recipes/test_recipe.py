@@ -109,7 +109,6 @@ def test_behind_a_cross_encoder_a_head_may_have_another_shape_and_the_pooling_st
         ("steps: 3", "temperature: 3", "line 7: stage words (mlm) has no 'temperature'"),
         ("steps: 3", "steps: three", "line 7: steps is 'three'; it must be a whole number"),
         ("steps: 3", "steps: 0", "line 7: steps is 0; it must be at least 1"),
-        ("steps: 3", "keep_best: maybe", "line 7: keep_best is 'maybe'; it must be true or false"),
         ("steps: 3", "dev: stsb-dve", "line 7: dev is 'stsb-dve'; did you mean 'stsb-dev'"),
         ("steps: 3", "dev_every: 3", "line 7: dev_every needs dev to say what to score"),
         ("steps: 3", "budget: fortnight", "line 7: 'fortnight' is not a duration"),
@@ -136,10 +135,7 @@ def test_behind_a_cross_encoder_a_head_may_have_another_shape_and_the_pooling_st
         ),
         ("evaluate: stsb", "published: 3", "line 14: published must be a list of sections"),
         ("stack: true", "stack: maybe", "line 9: stack is 'maybe'; it must be true or false"),
-        ("text_columns: [a, b]", "text_columns: 3", "line 9: text_columns is 3; it must be a list of names"),
         ("stack: true", "clean: [htm]", "line 9: there is no cleaner 'htm'; did you mean 'html'"),
-        ("stack: true", "clean: true", "line 9: clean is True; it must be a name, or a list of names"),
-        ("temperature: 1", "columns: 'no'", "line 12: columns is 'no'; it must be true or false"),
         (
             "evaluate: stsb",
             "evaluate: {tasks: stsb, pooling: first}",
@@ -153,7 +149,6 @@ def test_behind_a_cross_encoder_a_head_may_have_another_shape_and_the_pooling_st
         ("evaluate: stsb", "evaluate: {tasks: cr, classifer: exact}", "has no 'classifer'; did you mean 'classifier'"),
         ("  short: {}", "  short: {encoder: tfidf, stages: {words: {steps: 1}}}", "give one of the two"),
         ("stack: true", "label_column: 3", "line 9: label_column is 3; it must be the name of a column"),
-        ("where: {label: 1}", "where: label", "line 9: where must be a section of key: value"),
         ("where: {label: 1}", "where: {label: {a: 1}}", "line 9: label is {'a': 1}; under where it must be a value"),
         ("source: pairs.csv", "source: 3", "line 9: source is 3; it must be a name, or a list of names"),
         ("source: pairs.csv", "source: [{source: [a]}]", "line 9: source is ['a']; it must be one name"),
@@ -189,20 +184,6 @@ def test_a_stage_may_give_options_of_the_head_of_all(recipe):
     assert words.plan("bundled-raw").head.stride == 1
     with pytest.raises(SettingsError, match=r"line 7: stage words .mlm. has no 'stride'"):
         recipe(strides[0])
-
-
-def test_traps_of_the_papers_are_pointed_out(recipe):
-    assert recipe().warnings() == []
-    pairs = "{source: mteb/stsbenchmark-sts, text_columns: [sentence1, sentence2], score_column: score}"
-    supervised = ("method: mlm", "method: cosine"), ("sentences.txt", pairs)
-    leak, trap = recipe(
-        *supervised,
-        ("method: simcse", "method: tsdae"),
-        ("    temperature: 1\n", ""),
-        ("evaluate: stsb", "evaluate: sts"),
-    ).warnings()[::-1]
-    assert "stage pairs trains tsdae after the labels of words" in trap
-    assert "stage pairs is scored on sts12, sts13, sts14, sts15, sts16 after training on STSb in words" in leak
 
 
 def test_combinations_of_axes_are_variants(recipe):

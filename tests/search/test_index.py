@@ -1,19 +1,17 @@
 import json
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from naive import words as naive
 from selfsent.data.corpus import read_corpus
-from selfsent.data.vector_files import VectorsFile, write_vectors
+from selfsent.data.vector_files import VectorsFile
 from selfsent.errors import DataError, OutputError, SelfsentError, SettingsError
 from selfsent.models.encoding import encode
 from selfsent.models.fingerprint import fingerprint
 from selfsent.search import encode_to_file, ivf, search, write_index
 from selfsent.search.index import FILES, MANIFEST, Index
-from selfsent.search.index_writer import check_index_output, from_corpus, from_files
+from selfsent.search.index_writer import check_index_output
 from selfsent.search.ivf import IVF, training_rows
 
 
@@ -86,7 +84,7 @@ def more(sentences, tmp_path_factory):
 
 
 def test_an_index_finds_what_comparing_all_finds(encoder, rows, sentences, tmp_path):
-    added = write_index(from_corpus(encoder, rows), tmp_path / "i", "name", fingerprint(encoder))
+    added = write_index(encoder, rows, tmp_path / "i", "name", fingerprint(encoder))
     assert (added.new, added.known) == (40, 0)
     index = Index(tmp_path / "i")
     index.check_model(fingerprint(encoder), "name")
@@ -101,7 +99,7 @@ def test_an_index_finds_what_comparing_all_finds(encoder, rows, sentences, tmp_p
 
 
 def test_words_put_the_nearest_in_order(encoder, rows, more, sentences, tmp_path, monkeypatch):
-    write_index(from_corpus(encoder, rows), tmp_path / "i", "name", fingerprint(encoder))
+    write_index(encoder, rows, tmp_path / "i", "name", fingerprint(encoder))
     queries = [sentences[3], "ba de fi"]
     vectors = encode(encoder, queries)
     exact = search(encoder, rows, queries, 60, word_weight=0)
@@ -112,7 +110,7 @@ def test_words_put_the_nearest_in_order(encoder, rows, more, sentences, tmp_path
         assert [hit.row for hit in mine] == [hit.row for hit in best]
         assert [hit.words for hit in mine] == pytest.approx([shared[hit.row] for hit in best], abs=1e-5)
     old = check_index_output(tmp_path / "i", add=True, overwrite=False)
-    write_index(from_corpus(encoder, more), tmp_path / "i", "name", fingerprint(encoder), old)
+    write_index(encoder, more, tmp_path / "i", "name", fingerprint(encoder), old)
     index = Index(tmp_path / "i")
     [[hit, *_]] = index.search(vectors[:1], 3, queries[:1])
     others = [index.describe([row])[0]["text"] for row in range(len(index))]
@@ -135,29 +133,20 @@ def test_words_put_the_nearest_in_order(encoder, rows, more, sentences, tmp_path
         index.search(vectors, 1, queries[:1])
 
 
-def test_an_index_that_counts_no_words(encoder, rows, more, sentences, tmp_path):
-    write_index(from_corpus(encoder, rows), tmp_path / "i", "name", fingerprint(encoder))
-    vectors = encode(encoder, [sentences[3]])
+def test_damaged_words_are_refused(encoder, rows, tmp_path):
+    write_index(encoder, rows, tmp_path / "i", "name", fingerprint(encoder))
     (tmp_path / "i" / "words.npy").write_bytes(b"no numbers")
     with pytest.raises(DataError, match=r"words.npy is not as it was written"):
         Index(tmp_path / "i")
-    (tmp_path / "i" / "words.npy").unlink()
-    about = json.loads((tmp_path / "i" / "index.json").read_text())
-    del about["checksums"]["words.npy"]
-    (tmp_path / "i" / "index.json").write_text(json.dumps(about))
-    index = Index(tmp_path / "i")  # as it was made before words were counted
-    assert index.search(vectors, 3, [sentences[3]]) == index.search(vectors, 3)
-    write_index(from_corpus(encoder, more), tmp_path / "i", "name", fingerprint(encoder), index)
-    assert Index(tmp_path / "i").words.texts == 60
 
 
 def test_adding_is_as_one_index_of_both(encoder, rows, more, sentences, tmp_path, monkeypatch):
     for grown in (1, 100):  # arranged anew, and not
         monkeypatch.setattr("selfsent.search.index_writer.GROWTH", grown)
         output = tmp_path / f"i{grown}"
-        write_index(from_corpus(encoder, rows), output, "name", fingerprint(encoder))
+        write_index(encoder, rows, output, "name", fingerprint(encoder))
         old = check_index_output(output, add=True, overwrite=False)
-        added = write_index(from_corpus(encoder, more), output, "name", fingerprint(encoder), old)
+        added = write_index(encoder, more, output, "name", fingerprint(encoder), old)
         assert (added.new, added.known) == (20, 1)
         index = Index(output)
         assert (len(index), index.rows) == (60, 42 + 22)
@@ -171,22 +160,22 @@ def test_adding_is_as_one_index_of_both(encoder, rows, more, sentences, tmp_path
 
 
 def test_another_model_and_other_columns_are_refused(encoder, encoder_of, rows, sentences, tmp_path):
-    write_index(from_corpus(encoder, rows), tmp_path / "i", "name", fingerprint(encoder))
+    write_index(encoder, rows, tmp_path / "i", "name", fingerprint(encoder))
     other, index = encoder_of("bert", initializer_range=0.4), Index(tmp_path / "i")
     assert fingerprint(other) != fingerprint(encoder)
     with pytest.raises(DataError, match="holds vectors of another model"):
         index.check_model(fingerprint(other), "other")
     with pytest.raises(DataError, match="another model"):
-        write_index(from_corpus(other, rows), tmp_path / "i", "other", fingerprint(other), index)
+        write_index(other, rows, tmp_path / "i", "other", fingerprint(other), index)
     plain = read_corpus(sentences, carry=(), cache=tmp_path / "cache")
     with pytest.raises(SettingsError, match=r"has the columns row \(int\), id \(str\), text \(str\), and not row"):
-        write_index(from_corpus(encoder, plain), tmp_path / "i", "name", fingerprint(encoder), index)
+        write_index(encoder, plain, tmp_path / "i", "name", fingerprint(encoder), index)
     assert len(Index(tmp_path / "i")) == 40
 
 
 def test_whole_or_not_at_all(encoder, rows, more, tmp_path, monkeypatch):
     output = tmp_path / "i"
-    write_index(from_corpus(encoder, rows), output, "name", fingerprint(encoder))
+    write_index(encoder, rows, output, "name", fingerprint(encoder))
     before = {path.name: path.read_bytes() for path in output.iterdir()}
 
     def killed(*_):
@@ -195,54 +184,21 @@ def test_whole_or_not_at_all(encoder, rows, more, tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(IVF, "write", killed)
         with pytest.raises(KeyboardInterrupt):
-            write_index(from_corpus(encoder, more), output, "name", fingerprint(encoder), Index(output))
+            write_index(encoder, more, output, "name", fingerprint(encoder), Index(output))
     assert {path.name: path.read_bytes() for path in output.iterdir()} == before
     assert [path.name for path in tmp_path.iterdir()] == ["i"]
     old = Index(output)
-    write_index(from_corpus(encoder, more), output, "name", fingerprint(encoder), Index(output))
+    write_index(encoder, more, output, "name", fingerprint(encoder), Index(output))
     with pytest.raises(OutputError, match="changed by another process"):
-        write_index(from_corpus(encoder, more), output, "name", fingerprint(encoder), old)
+        write_index(encoder, more, output, "name", fingerprint(encoder), old)
     assert len(Index(output)) == 60
-
-
-@pytest.mark.parametrize("name", ["v.parquet", "folder"])
-def test_an_index_from_vectors_alone(encoder, rows, tmp_path, name):
-    for file in (name,) if name == "v.parquet" else ("folder/a.parquet", "folder/b.parquet"):
-        encode_to_file(encoder, rows, tmp_path / file)
-    write_index(from_files(encoder, tmp_path / name), tmp_path / "i", "name", fingerprint(encoder))
-    index = Index(tmp_path / "i")
-    assert (len(index), index.rows) == (40, 84 if name == "folder" else 42)
-    expected = {"row": 39, "id": "t39", "repeats": int(name == "folder"), "text": rows.texts([39])[0]}
-    assert index.describe([39]) == [expected]
-
-
-def test_vectors_of_another_model_are_refused(encoder, encoder_of, rows, tmp_path):
-    encode_to_file(encoder, rows, tmp_path / "v.parquet")
-    other = encoder_of("bert", initializer_range=0.9)
-    with pytest.raises(DataError, match="other vectors than this model has"):
-        write_index(from_files(other, tmp_path / "v.parquet"), tmp_path / "i", "other", fingerprint(other))
-    write_vectors(tmp_path / "w.parquet", ["a", "b"], np.ones((2, 3), np.float32))
-    with pytest.raises(DataError, match="vectors of 3 numbers"):
-        from_files(encoder, tmp_path / "w.parquet")
-    for value, complaint in ((np.nan, "not finite in row 0"), (0, "no vector to put into an index")):
-        vectors = np.full((2, encoder.embedding_size), value, np.float32)
-        write_vectors(tmp_path / "bad.parquet", ["a", "b"], vectors)
-        with pytest.raises(DataError, match=complaint):
-            write_index(from_files(encoder, tmp_path / "bad.parquet"), tmp_path / "i", "name", "f")
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(DataError, match=r"holds no vectors in \.parquet files"):
-        from_files(encoder, tmp_path / "empty")
-    np.save(tmp_path / "v.npy", vectors)
-    with pytest.raises(DataError, match=r"v\.npy has no texts: name their corpus, too"):
-        from_files(encoder, tmp_path / "v.npy")
-    assert not (tmp_path / "i").exists()
 
 
 def test_a_file_of_vectors_saves_encoding(encoder, rows, tmp_path, monkeypatch):
     encode_to_file(encoder, rows, tmp_path / "v.npy")
     monkeypatch.setattr("selfsent.search.vectors.encode_stream", None)
-    source = from_corpus(encoder, rows, VectorsFile(tmp_path / "v.npy"))
-    assert write_index(source, tmp_path / "i", "name", "f").new == 40
+    stored = VectorsFile(tmp_path / "v.npy")
+    assert write_index(encoder, rows, tmp_path / "i", "name", "f", file=stored).new == 40
 
 
 def test_places_that_cannot_be_used(encoder, rows, tmp_path):
@@ -254,29 +210,10 @@ def test_places_that_cannot_be_used(encoder, rows, tmp_path):
             check_index_output(tmp_path / path, add=False, overwrite=True)
         with pytest.raises(DataError, match="holds no index: make one with"):
             check_index_output(tmp_path / path, add=True, overwrite=False)
-    write_index(from_corpus(encoder, rows), tmp_path / "i", "name", "f")
+    write_index(encoder, rows, tmp_path / "i", "name", "f")
     with pytest.raises(OutputError, match="already holds an index: give `add`"):
         check_index_output(tmp_path / "i", add=False, overwrite=False)
     assert check_index_output(tmp_path / "i", add=False, overwrite=True) is None
-
-
-def test_rows_of_parts_are_those_of_the_file_they_were_made_of(encoder, sentences, tmp_path):
-    """As `encode --engine ray` writes them: some parts of one file, one of nothing, one of another file."""
-    vectors = encode(encoder, sentences[:9])
-    size = encoder.embedding_size
-
-    def write(name, file, rows, texts, vectors):
-        columns = {"file": pa.array([file] * len(texts), pa.string()), "row": pa.array(rows, pa.int64())}
-        lists = pa.array(list(vectors), pa.list_(pa.float32(), size))
-        pq.write_table(pa.table({**columns, "text": pa.array(texts, pa.string()), "embedding": lists}), tmp_path / name)
-
-    write("part-0-0.parquet", "a", range(3), sentences[:3], vectors[:3])
-    write("part-0-1.parquet", "a", range(3, 7), sentences[3:7], vectors[3:7])
-    write("part-1-0.parquet", "b", [], [], [])
-    write("part-2-0.parquet", "c", range(2), sentences[7:9], vectors[7:9])
-    source = from_files(encoder, tmp_path)
-    assert source.rows == 9
-    assert [row for block in source.blocks for row in block.cells["row"]] == [*range(9)]
 
 
 def test_columns_of_another_order_or_look_are_added(encoder, sentences, tmp_path):
@@ -289,14 +226,14 @@ def test_columns_of_another_order_or_look_are_added(encoder, sentences, tmp_path
     for path, carry in ((first, ("a", "b")), (later, ("b", "a"))):
         corpus = read_corpus(path, carry=carry, cache=tmp_path, min_rows=1)
         old = Index(output) if output.exists() else None
-        write_index(from_corpus(encoder, corpus), output, "name", fingerprint(encoder), old)
+        write_index(encoder, corpus, output, "name", fingerprint(encoder), old)
     assert [(told["a"], told["b"]) for told in Index(output).describe([0, 1, 2])] == [("x1", 1), ("x2", 2), ("5", 3)]
 
 
 @pytest.mark.parametrize("large", [False, True])
 @pytest.mark.parametrize("file", [*FILES, MANIFEST])
 def test_a_changed_byte_is_found(encoder, rows, more, tmp_path, monkeypatch, file, large):
-    write_index(from_corpus(encoder, rows), tmp_path / "i", "name", fingerprint(encoder))
+    write_index(encoder, rows, tmp_path / "i", "name", fingerprint(encoder))
     path = tmp_path / "i" / file
     data = bytearray(path.read_bytes())
     for damaged in (b"", data[: len(data) // 2]):
@@ -314,11 +251,11 @@ def test_a_changed_byte_is_found(encoder, rows, more, tmp_path, monkeypatch, fil
     monkeypatch.setattr("selfsent.search.index._READ_WHOLE", 0)
     index = Index(tmp_path / "i")
     with pytest.raises(DataError, match="damaged"):
-        write_index(from_corpus(encoder, more), tmp_path / "i", "name", fingerprint(encoder), add_to=index)
+        write_index(encoder, more, tmp_path / "i", "name", fingerprint(encoder), add_to=index)
 
 
 def test_a_cosine_or_a_row_that_is_none_is_refused(encoder, rows, tmp_path, monkeypatch):
-    write_index(from_corpus(encoder, rows), tmp_path / "i", "name", "f")
+    write_index(encoder, rows, tmp_path / "i", "name", "f")
     index, query = Index(str(tmp_path / "i")), encode(encoder, ["ba du"])
     for cosine, row in ((5.4, 1), (float("nan"), 1), (0.5, 10**6)):
         found = np.array([[cosine]], np.float32), np.array([[row]])

@@ -102,11 +102,3 @@ def test_the_first_token_of_a_causal_model_is_no_sentence_vector(name, encoder_o
     for pooling in ("mean", "lasttoken", "max"):
         encoder = encoder_of(name, pooling)
         reject_constant(encoder, template_of(encoder))
-
-
-@pytest.mark.parametrize("name", ["bert", "mpnet", "modernbert"])
-@pytest.mark.parametrize("pooling", ["cls", "mean"])
-def test_a_model_that_looks_both_ways_passes(name, pooling, encoder_of):
-    encoder = encoder_of(name, pooling, dropout=0.1).train()
-    reject_constant(encoder, template_of(encoder))
-    assert encoder.training

@@ -11,8 +11,7 @@ from selfsent.errors import OutputError, TrainingError
 from selfsent.fast.gradients import Lookup
 from selfsent.methods import Loss
 from selfsent.training import loop as loop_module
-from selfsent.training.budget import steps_between_probes
-from selfsent.training.loop import Interrupted, Loop
+from selfsent.training.loop import Interrupted, Loop, steps_between_probes
 from selfsent.training.run_config import RunConfig
 
 

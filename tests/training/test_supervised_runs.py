@@ -12,15 +12,6 @@ import tiny
 from selfsent.data.corpus import read_corpus
 from selfsent.models.bases import weights_digest
 
-RUNS = {
-    "softmax": {},
-    "cosine": {},
-    "triplet": {},
-    "mnrl": {},
-    "cross-encoder": {},
-    "distil": {"teacher": "teacher", "project": True},
-}
-
 
 @pytest.fixture(scope="module")
 def corpus_of(tmp_path_factory):
@@ -44,35 +35,6 @@ def corpus_of(tmp_path_factory):
         )
 
     return of
-
-
-class Killed(Exception):
-    """Stands for the death of a run."""
-
-
-@pytest.mark.parametrize("method", RUNS)
-def test_a_run_that_died_resumes_to_the_same_weights(method, corpus_of, base_of, tmp_path):
-    base = base_of("bert", initializer_range=0.5)
-    corpus = corpus_of(*"abc"[: 3 if method in ("triplet", "mnrl") else 2])
-    options = {**RUNS[method], "steps": 4, "batch_size": 8, "max_length": 32, "checkpoint_every": 2, "dropout": 0.1}
-    if "teacher" in options:
-        options["teacher"] = str(base_of("modernbert", hidden_size=48))
-
-    def die(step, steps, figures):
-        if step == 3:
-            raise Killed
-
-    selfsent.train(corpus, method, base, tmp_path / "whole", **options)
-    with pytest.raises(Killed):
-        selfsent.train(corpus, method, base, tmp_path / "died", progress=tiny.heard(step=die), **options)
-    said = []
-    selfsent.train(
-        corpus, method, base, tmp_path / "died", resume=True, progress=tiny.heard(notice=said.append), **options
-    )
-    assert "resumed at step 2 of 4" in said
-    whole, died = (weights(tmp_path / name) for name in ("whole", "died"))
-    assert whole == died
-    assert ("model/softmax_head.safetensors" in whole) == (method == "softmax")
 
 
 def weights(run):

@@ -90,16 +90,11 @@ def test_a_tracker_that_does_not_start_is_said_in_one_line(train, recorder, tmp_
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize("elsewhere", [False, True])
-def test_the_files_of_wandb_lie_in_the_run(train, tmp_path, monkeypatch, elsewhere):
-    monkeypatch.delenv("WANDB_DIR", raising=False)
-    if elsewhere:
-        monkeypatch.setenv("WANDB_DIR", str(tmp_path))
+def test_wandb_gets_the_name_of_the_run(train, monkeypatch):
     monkeypatch.setitem(LOGGER_TYPE_TO_CLASS, "wandb", Recorder)
     monkeypatch.setattr("selfsent.training.trackers.get_available_trackers", lambda: ["wandb"])
     train(trackers=("wandb",))
-    own = {} if elsewhere else {"dir": str(tmp_path / "run" / "trackers")}
-    assert Recorder.last.received[0] == ("project", "selfsent", {"name": "run", **own})
+    assert Recorder.last.received[0] == ("project", "selfsent", {"name": "run"})
 
 
 def test_only_the_first_process_logs(recorder, monkeypatch):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from selfsent.data.corpus.writer import TableFile, describe
 from selfsent.data.random import make_key
 from selfsent.errors import AugmenterError, OutputError, SelfsentError, SettingsError
 from selfsent.files import atomic_directory, sweep_half_written
-from selfsent.locks import lock_file, lock_range
+from selfsent.locks import lock_directory, lock_range
 from selfsent.resumable import Chunks
 
 ORIGINAL = "original"
@@ -96,35 +96,30 @@ def augment(
     path = Path(output)
     check_pairings(pairings)
     check_output(path, overwrite)
-    directory = path.with_name(path.name + ".parts")
-    made, counts = 0, defaultdict[str, Counter[str]](Counter)
-    with lock_file(directory / Chunks.LOCK, f"another selfsent is making {path}: wait for it, or name another output"):
-        sweep_half_written(path.parent, path.name)  # the lock says that nobody is writing it
-        chunks = Chunks(directory, _plan(corpus, pairings, seed), overwrite)
-        try:
-            for number, pairing in enumerate(pairings):
-                size, key = min(augmenter.chunk for augmenter in pairing), make_key(seed, number)
-                with ExitStack() as opened:
-                    changes: list[Change] = []
-                    for start in range(0, len(corpus), size):
-                        rows = np.arange(start, min(start + size, len(corpus)))
-                        name = f"{number}-{start:012d}"
-                        notes = chunks.find(name)
-                        if notes is None:
-                            # Opened lazily: a finished plan loads nothing.
-                            changes = changes or [opened.enter_context(each.start()) for each in pairing]
-                            columns, notes = _chunk(corpus, rows, pairing, changes, key)
-                            chunks.write(name, columns, notes)
-                            made += len(rows) * len(pairing)
-                        for spec, each in notes.items():
-                            counts[spec] += Counter(views=each["views"], unchanged=each["unchanged"])
-                        advance(len(rows))
-        except SelfsentError:
-            if not len(chunks):
-                chunks.remove()
-            raise
-        total = chunks.join(path)
-    unchanged = {spec: each["unchanged"] / each["views"] for spec, each in counts.items()}
+    directory, made = path.with_name(path.name + ".parts"), 0
+    _lock = lock_directory(directory, f"another selfsent is making {path}: wait for it, or name another output")
+    sweep_half_written(path.parent, path.name)  # the lock says that nobody is writing it
+    chunks = Chunks(directory, _plan(corpus, pairings, seed), overwrite)
+    try:
+        for number, pairing in enumerate(pairings):
+            size, key = min(augmenter.chunk for augmenter in pairing), make_key(seed, number)
+            with ExitStack() as opened:
+                changes: list[Change] = []
+                for start in range(0, len(corpus), size):
+                    rows = np.arange(start, min(start + size, len(corpus)))
+                    name = f"{number}-{start:012d}"
+                    if not chunks.find(name):
+                        # Opened lazily: a finished plan loads nothing.
+                        changes = changes or [opened.enter_context(each.start()) for each in pairing]
+                        chunks.write(name, _chunk(corpus, rows, pairing, changes, key))
+                        made += len(rows) * len(pairing)
+                    advance(len(rows))
+    except SelfsentError:
+        if not len(chunks):
+            chunks.remove()
+        raise
+    total = chunks.join(path)
+    unchanged = _unchanged(path)
     for augmenter in dict.fromkeys(augmenter for pairing in pairings for augmenter in pairing):
         if (changed := 1 - unchanged[augmenter.spec]) < _FEW:
             notice(f"{augmenter.spec} changed only {changed:.1%} of the texts: {augmenter.unchanged}")
@@ -171,8 +166,8 @@ def _plan(corpus: Corpus, pairings: Sequence[Pairing], seed: int) -> dict[str, A
 
 def _chunk(
     corpus: Corpus, rows: np.ndarray, pairing: Pairing, changes: Sequence[Change], key: int
-) -> tuple[dict[str, list[Any]], dict[str, Any]]:
-    """The columns of some rows, and counts of views and unchanged views by augmenter.
+) -> dict[str, list[Any]]:
+    """The columns of some rows.
 
     Raises:
         AugmenterError: an augmenter changes none of the first rows.
@@ -180,17 +175,14 @@ def _chunk(
     texts = corpus.texts(rows)
     others = corpus.texts(rows, corpus.text_columns[1]) if len(corpus.text_columns) > 1 else None
     views, names = [texts] * (2 - len(pairing)), [ORIGINAL] * (2 - len(pairing))
-    counts = defaultdict[str, Counter[str]](Counter)
     for augmenter, change in zip(pairing, changes, strict=True):
         made, _ = clean(change(Sentences(texts, rows, others), make_key(key, len(views))))
         views.append([view or text for view, text in zip(made, texts, strict=True)])
         names.append(augmenter.spec)
-        unchanged = sum(view == text for view, text in zip(views[-1], texts, strict=True))
-        if rows[0] == 0 and unchanged == len(texts) >= _ENOUGH:
+        if rows[0] == 0 and len(texts) >= _ENOUGH and views[-1] == texts:
             raise AugmenterError(
                 f"{augmenter.spec} changed none of the first {len(texts)} texts: {augmenter.unchanged}"
             )
-        counts[augmenter.spec] += Counter(views=len(texts), unchanged=unchanged)
     columns: dict[str, list[Any]] = {"text": texts, "view1": views[0], "view2": views[1]}
     columns |= {f"maker{number}": [name] * len(texts) for number, name in enumerate(names, start=1)}
     if corpus.documents is not None:
@@ -200,8 +192,21 @@ def _chunk(
         columns["label"] = [known[label] for label in labels] if known else labels
     if corpus.scores is not None:
         columns["score"] = corpus.scores[rows].tolist()
-    # Sums of Counters drop zeros.
-    return columns, {spec: {name: each[name] for name in ("views", "unchanged")} for spec, each in counts.items()}
+    return columns
+
+
+def _unchanged(path: Path) -> dict[str, float]:
+    """The share of each augmenter's views that equal the sentence."""
+    import pyarrow.parquet as pq
+
+    views, same = Counter[str](), Counter[str]()
+    with pq.ParquetFile(path) as file:
+        for batch in file.iter_batches(columns=["text", "view1", "view2", "maker1", "maker2"]):
+            text, *columns = (column.to_pylist() for column in batch.columns)
+            for view, maker in zip(columns[:2], columns[2:], strict=True):
+                views.update(maker)
+                same.update(name for name, one, other in zip(maker, view, text, strict=True) if one == other)
+    return {name: same[name] / count for name, count in views.items() if name != ORIGINAL}
 
 
 def with_views(

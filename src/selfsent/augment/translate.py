@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from selfsent.augment.augmenter import Augmenter, Change, Sentences, state_of
@@ -14,8 +13,6 @@ from selfsent.settings import setting
 
 Translator = Callable[[Sequence[str]], list[str]]
 """(n,) texts -> (n,) texts in another language."""
-Generate = Callable[[list[list[int]]], list[list[int]]]
-"""Token ids of sentences -> token ids of their translations."""
 
 _TOKENS = 2048
 """Tokens, padding included, in one batch."""
@@ -63,28 +60,36 @@ class Translate(Augmenter):
 
 
 def marian(model: str, beams: int) -> Translator:
-    """A neural translator (Marian and similar), through transformers or ctranslate2.
+    """A neural translator (Marian and similar) of transformers.
 
     Args:
-        model: a directory or hub id; or, with ctranslate2 installed, a directory written by its converter.
+        model: a directory or hub id.
         beams: beam size; 1 is greedy.
 
     Raises:
         BaseEncoderError: no such model, or it cannot be loaded.
     """
+    import torch
+    from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+
     from selfsent.foreign.transformers import silent
 
+    options: dict[str, Any] = {"dtype": torch.float32, "use_safetensors": True, "trust_remote_code": False}
     try:
         with silent():
-            tokenizer, generate = (_converted if (Path(model) / "model.bin").is_file() else _original)(model, beams)
+            tokenizer = AutoTokenizer.from_pretrained(model, trust_remote_code=False)
+            network = AutoModelForSeq2SeqLM.from_pretrained(model, **options).eval()
     except (OSError, ValueError, ImportError, RuntimeError) as error:
         raise BaseEncoderError(f"{model} cannot be loaded as a translator: {first_line(error)}") from None
 
+    @torch.inference_mode()
     def translate(texts: Sequence[str]) -> list[str]:
         encoded = tokenizer(list(texts), truncation=True, max_length=_LONGEST)["input_ids"]
         translated = [""] * len(texts)
         for chosen in batches([len(ids) for ids in encoded]):
-            answers = generate([encoded[n] for n in chosen])
+            block = tokenizer.pad({"input_ids": [encoded[n] for n in chosen]}, return_tensors="pt")
+            length = min(_LONGEST, 2 * block["input_ids"].shape[1] + 8)
+            answers = network.generate(**block, num_beams=beams, do_sample=False, max_new_tokens=length).tolist()
             for n, text in zip(chosen, tokenizer.batch_decode(answers, skip_special_tokens=True), strict=True):
                 translated[n] = text
         return translated
@@ -100,36 +105,3 @@ def batches(lengths: Sequence[int], tokens: int = _TOKENS) -> Iterator[list[int]
         chosen = order[begin : begin + max(1, tokens // max(1, lengths[order[begin]]))]
         yield chosen
         begin += len(chosen)
-
-
-def _original(model: str, beams: int) -> tuple[Any, Generate]:
-    import torch
-    from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
-
-    options = {"dtype": torch.float32, "use_safetensors": True, "trust_remote_code": False}
-    tokenizer = AutoTokenizer.from_pretrained(model, trust_remote_code=False)
-    network = AutoModelForSeq2SeqLM.from_pretrained(model, **options).eval()
-
-    @torch.inference_mode()
-    def generate(ids: list[list[int]]) -> list[list[int]]:
-        block = tokenizer.pad({"input_ids": ids}, return_tensors="pt")
-        length = min(_LONGEST, 2 * max(map(len, ids)) + 8)
-        return list(network.generate(**block, num_beams=beams, do_sample=False, max_new_tokens=length).tolist())
-
-    return tokenizer, generate
-
-
-def _converted(model: str, beams: int) -> tuple[Any, Generate]:
-    """A model converted by ctranslate2, with its tokenizer's files in the same directory."""
-    import ctranslate2
-    from transformers import AutoTokenizer
-
-    tokenizer = AutoTokenizer.from_pretrained(model, trust_remote_code=False)
-    network = ctranslate2.Translator(model, device="cpu", intra_threads=0)
-
-    def generate(ids: list[list[int]]) -> list[list[int]]:
-        tokens = [tokenizer.convert_ids_to_tokens(one) for one in ids]
-        found = network.translate_batch(tokens, beam_size=beams, max_decoding_length=_LONGEST)
-        return [tokenizer.convert_tokens_to_ids(one.hypotheses[0]) for one in found]
-
-    return tokenizer, generate

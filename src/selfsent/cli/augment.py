@@ -70,11 +70,11 @@ class Augment(PairOptions, Reading):
             augmenter.identity()  # raises at once if a file or package is missing
         self.check_corpus(self.corpus)
         corpus = self.read(self.corpus, summarise=True)
-        total, begun = len(corpus) * len(pairings), time.monotonic()
+        begun = time.monotonic()
         given: dict[str, Any] = {"seed": self.seed, "overwrite": self.overwrite, "notice": notice}
         try:
-            with counting("making views") as count:
-                views = augment(corpus, pairings, self.output, advance=lambda done: count(done, total), **given)
+            with counting("making views", len(corpus) * len(pairings)) as done:
+                views = augment(corpus, pairings, self.output, advance=done, **given)
         except KeyboardInterrupt:
             again = "--overwrite begins anew" if self.overwrite else "the same command goes on from here"
             raise KeyboardInterrupt(f"stopped and kept; {again}") from None

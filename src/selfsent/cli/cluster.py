@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from selfsent.cli.console import doing, notice, show
 from selfsent.cli.options import MODEL
-from selfsent.cli.outputs import write_outputs
 from selfsent.cli.results import Results, as_line, line_of
 from selfsent.display import counted, table_of
 from selfsent.errors import SettingsError
@@ -41,7 +40,8 @@ class Cluster(Results):
         from selfsent.search.tables import cluster_columns, cluster_rows
 
         check_points(self.map_points)
-        corpus, stored = self.read_with_vectors(self.corpus, page=self.page)
+        self.check_files(self.corpus, self.page)
+        corpus, stored = self.read_with_vectors(self.corpus)
         unit = corpus.report.unit
         if len(corpus) < self.clusters:
             has = counted(len(corpus), "different text")
@@ -60,13 +60,13 @@ class Cluster(Results):
                 page = cluster_page(found, words, corpus, vectors, about, self.map_points)
             del vectors
         about = {"model": self.model, "corpus": self.corpus, "clusters": groups}
-        if not write_outputs({self.json: lambda: as_line(about), self.page: lambda: page}):
+        files = {self.json: lambda: as_line(about), self.page: lambda: page}
+        count = counted(int(found.sizes.sum()), corpus.input_rows.unit)
+        if not self.write(cluster_rows(found, corpus), cluster_columns(corpus), count, files):
             _show(groups, self.carried(), unit)
         if len(found.sizes) < self.clusters:
             equal = f"the other {unit}s have equal vectors"
             notice(f"{counted(len(found.sizes), 'group')} instead of {self.clusters}: {equal}")
-        count = int(found.sizes.sum())
-        self.write_rows(cluster_rows(found, corpus), cluster_columns(corpus), count, corpus.input_rows.unit)
 
 
 def _groups(found: Clusters, corpus: Corpus) -> list[dict[str, Any]]:

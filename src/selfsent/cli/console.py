@@ -75,19 +75,11 @@ def shortened(text: str, most: int = LINE) -> str:
 
 
 @contextmanager
-def counting(title: str) -> Iterator[Callable[[int, int], None]]:
-    """A progress bar, advanced by (count, total); silent if standard error is no terminal."""
+def counting(title: str, total: int) -> Iterator[Callable[[int], None]]:
+    """A progress bar, advanced by counts that add up to `total`; silent if standard error is no terminal."""
     with progress.shown(None, quiet=False) as bar:
-        yield lambda count, total: bar.count(title, count, total)
+        yield lambda count: bar.count(title, count, total)
 
 
-@contextmanager
-def doing() -> Iterator[Callable[[str], None]]:
-    """A status line; silent if standard error is no terminal."""
-    if not progress.errors().is_terminal or not leads():
-        yield lambda text: None
-        return
-    from rich.text import Text
-
-    with progress.errors().status("") as line:
-        yield lambda text: line.update(Text(text))
+doing = progress.doing
+"""A status line; silent if standard error is no terminal."""

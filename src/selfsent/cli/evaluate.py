@@ -76,7 +76,6 @@ class Evaluate(_Tasks, _Files, Encoding):
         positional=True,
         nargs="*",
     )
-    bases: tuple[str, ...] = setting((), "more models, as selfsent compare takes them")
     pooling: Literal["cls", "mean", "max", "lasttoken"] | None = setting(None, "score the transformer alone, so pooled")
     classifier: Literal["exact", "senteval"] = setting(
         "exact", "logistic regression of transfer and --labels; senteval: stopped early, as for published scores"
@@ -89,7 +88,7 @@ class Evaluate(_Tasks, _Files, Encoding):
 
     def run(self) -> None:
         """Score the models."""
-        models = [*self.model, *self.bases]
+        models = list(self.model)
         if not models:
             raise SettingsError("no model to score: name one or several, such as bundled, tfidf or a directory")
         from selfsent.data.vector_files import check_format

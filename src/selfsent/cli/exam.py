@@ -25,7 +25,8 @@ class Exam(Reading, Encoding):
     """Draw queries with known answers from your own texts, and see which model finds them.
 
     A title must find its text, a question at the beginning what follows it, a sentence the document without it. Half of
-    the words that both share are left out, as people who search do not know them. The exam is a folder in BEIR's layout, to read, to mend, and for evaluate --retrieval.
+    the words that both share are left out, as people who search do not know them. The exam is a folder in BEIR's
+    layout, to read, to mend, and for evaluate --retrieval.
     """
 
     corpus: str = setting("", "as for selfsent train; or an exam, to compare models on it as it is", positional=True)
@@ -69,9 +70,7 @@ class Exam(Reading, Encoding):
         from selfsent.evaluation.exam import draw_exam, is_exam, texts_of
 
         if folder.exists() and not (is_exam(folder) and self.overwrite) and not _is_empty(folder):
-            what = (
-                "overwrite=True replaces it; as the corpus it is taken as is" if is_exam(folder) else "name another"
-            )
+            what = "overwrite=True replaces it; as the corpus it is taken as is" if is_exam(folder) else "name another"
             raise OutputError(f"{folder} exists already: {what}")
         if self.pairs and (len(self.pairs) != 2 or self.title_column or self.text_column):
             raise SettingsError("`pairs` names two columns, of queries and of answers, in place of the other columns")

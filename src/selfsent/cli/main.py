@@ -10,7 +10,7 @@ import re
 import sys
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
@@ -31,7 +31,7 @@ _DESCRIPTION = """Unlabelled sentences in, a sentence-embedding model out, and a
 """
 
 COMMANDS = (
-    *("augment", "train", "compare", "pretrain", "table", "evaluate", "exam", "label", "analyse"),
+    *("augment", "train", "compare", "pretrain", "table", "evaluate", "exam", "label", "mine"),
     *("encode", "index", "search", "pairs", "cluster", "export", "methods", "recipes"),
 )
 _MODULES = {"table": "pretrain", "pairs": "search", "export": "encode"}
@@ -97,22 +97,17 @@ def make_parser(arguments: Sequence[str]) -> tuple[Parser, type[Command] | None,
     """
     parser = Parser(prog="selfsent", description=_DESCRIPTION, formatter_class=_Formatter)
     parser.add_argument("--version", action="version", version=f"selfsent {__version__}")
-    kinds: Mapping[str, type[Command] | None] = dict.fromkeys(COMMANDS)
-    kind, rest = None, list(arguments)
-    while kinds:
-        commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Parser)
-        known = rest[:1] if rest and rest[0] in kinds else []
-        for name in known or kinds:
-            kind = kinds[name] or command_of(name)
-            about = inspect.getdoc(kind) or ""
-            line = about.partition(".")[0]
-            made = commands.add_parser(name, help=line, description=about, usage=kind.usage, formatter_class=_Formatter)
-        if not known or kind is None:
-            return parser, None, rest
-        parser, kinds, rest = made, kind.kinds, rest[1:]
-    assert kind is not None
-    declare(parser, kind)
-    return parser, kind, rest
+    known = [*arguments[:1]] if arguments and arguments[0] in COMMANDS else []
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Parser)
+    for name in known or COMMANDS:
+        kind = command_of(name)
+        about = inspect.getdoc(kind) or ""
+        line = about.partition(".")[0]
+        made = commands.add_parser(name, help=line, description=about, usage=kind.usage, formatter_class=_Formatter)
+    if not known:
+        return parser, None, list(arguments)
+    declare(made, kind)
+    return made, kind, list(arguments[1:])
 
 
 def set_environment() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypedDict
@@ -41,8 +41,6 @@ class Command(ABC):
     also: ClassVar[tuple[tuple[str, type[Any], Any], ...]] = ()
     """Settings with variable defaults: a title, the dataclass, and an instance with the defaults to show."""
 
-    kinds: ClassVar[Mapping[str, type[Command] | None]] = {}
-    """Subcommands by name."""
     has_late_options: ClassVar[bool] = False
     """Whether more options become known at run time."""
 

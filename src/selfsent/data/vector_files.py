@@ -14,12 +14,12 @@ from selfsent.errors import DataError, SettingsError
 from selfsent.files import atomic_file
 
 Vectors = NDArray[np.float32]
-FORMATS = (".parquet", ".npz")
+SUFFIX = ".parquet"
+"""Suffix of files of vectors with their texts."""
 UNKNOWN = "custom"
 CONTENT = {
     ".npy": "an array of floats (n, d)",
-    ".npz": "an array embeddings of floats (n, d)",
-    ".parquet": "the columns text and embedding, lists of floats of one length",
+    SUFFIX: "the columns text and embedding, lists of floats of one length",
 }
 """Required content of a file of vectors, by suffix."""
 TOGETHER = 4096
@@ -39,7 +39,7 @@ def inner(left: Any, right: Any) -> Vectors:
 
 
 class VectorsFile:
-    """A file of vectors, opened: `.npy`, `.npz` with `embeddings`, or `.parquet` with `embedding` and `text`.
+    """A file of vectors, opened: `.npy`, or `.parquet` with `embedding` and `text`.
 
     Args:
         path: the file.
@@ -52,15 +52,24 @@ class VectorsFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         if path.suffix not in CONTENT:
-            raise SettingsError(f"{path} must end in {', '.join([*CONTENT][:-1])} or {[*CONTENT][-1]}")
+            raise SettingsError(f"{path} must end in {' or '.join(CONTENT)}")
         if not path.is_file():
             raise DataError(f"{path} is no file" if path.exists() else f"{path} does not exist")
-        self.pooling, self.trained_on, self.trained_by = UNKNOWN, list[str](), list[str]()
-        self._texts: list[str] | None = None
+        self.about: dict[str, str] = {}
+        """What `write_vectors` wrote of the model."""
         self._vectors: NDArray[Any] | None = None
-        """Memory-mapped for `.npy`; None for `.parquet`."""
+        """Memory-mapped `.npy`; None for `.parquet`."""
         with self._read_errors():
-            (self._open_parquet if path.suffix == ".parquet" else self._open_arrays)()
+            if path.suffix == SUFFIX:
+                self._open_parquet()
+                return
+            with path.open("rb") as opened:
+                if opened.read(6) != b"\x93NUMPY":
+                    raise ValueError("it is no .npy file")
+            self._vectors = np.load(path, mmap_mode="r", allow_pickle=False)
+            if self._vectors.ndim != 2 or self._vectors.dtype.kind != "f":
+                raise ValueError(f"it has {self._vectors.dtype} of shape {self._vectors.shape}")
+            self.rows, self.size = self._vectors.shape
 
     def parts(self) -> Iterator[tuple[Vectors, list[str] | None]]:
         """Vectors, (up to TOGETHER, d) at a time, with their texts where the file has them.
@@ -68,7 +77,11 @@ class VectorsFile:
         Raises:
             DataError: the file is damaged further down.
         """
-        parts = self._parts_of_parquet() if self._vectors is None else self._parts_of_arrays(self._vectors)
+        if self._vectors is not None:
+            for start in range(0, self.rows, TOGETHER):
+                yield np.ascontiguousarray(self._vectors[start : start + TOGETHER], dtype=np.float32), None
+            return
+        parts = self._parts_of_parquet()
         while True:
             with self._read_errors():
                 part = next(parts, None)
@@ -80,40 +93,9 @@ class VectorsFile:
     def _read_errors(self) -> Iterator[None]:
         try:
             yield
-        except DataError:
-            raise
         except Exception as error:
             reason = str(error.args[0] if isinstance(error, KeyError) else error).splitlines() or [type(error).__name__]
             raise DataError(f"{self.path} must hold {CONTENT[self.path.suffix]}: {reason[0]}") from error
-
-    def _open_arrays(self) -> None:
-        with self.path.open("rb") as opened:
-            if not opened.read(8).startswith(b"\x93NUMPY" if self.path.suffix == ".npy" else b"PK"):
-                raise ValueError(f"it is no {self.path.suffix} file")
-        if self.path.suffix == ".npy":
-            vectors = np.load(self.path, mmap_mode="r", allow_pickle=False)
-        else:
-            with np.load(self.path, allow_pickle=False) as file:
-                vectors = file["embeddings"]
-                self._texts = [str(text) for text in file["texts"]] if "texts" in file else None
-                self.pooling = str(file["pooling"]) if "pooling" in file else UNKNOWN
-                self.trained_on, self.trained_by = (
-                    str(file[name]).splitlines() if name in file else [] for name in ("trained_on", "trained_by")
-                )
-        if vectors.ndim != 2 or vectors.dtype.kind != "f":
-            raise ValueError(f"it has {vectors.dtype} of shape {vectors.shape}")
-        if self._texts is not None and len(self._texts) != len(vectors):
-            raise DataError(
-                f"{self.path} holds {len(self._texts)} texts and embeddings {vectors.shape}: they do not fit"
-            )
-        self.rows, self.size = vectors.shape
-        self._vectors = vectors
-
-    def _parts_of_arrays(self, vectors: NDArray[Any]) -> Iterator[tuple[Vectors, list[str] | None]]:
-        for start in range(0, self.rows, TOGETHER):
-            part = slice(start, start + TOGETHER)
-            texts = None if self._texts is None else self._texts[part]
-            yield np.ascontiguousarray(vectors[part], dtype=np.float32), texts
 
     def _open_parquet(self) -> None:
         import pyarrow as pa
@@ -129,13 +111,9 @@ class VectorsFile:
                 raise ValueError(f"text is {of_text}")
             first = next(file.iter_batches(1, columns=["embedding"]), None)
             self.rows, self.size = file.metadata.num_rows, len(first["embedding"][0] or ()) if first else 0
-            about = schema.metadata or {}
-        self.pooling = about.get(b"pooling", UNKNOWN.encode()).decode()
-        self.trained_on, self.trained_by = (
-            about.get(name, b"").decode().splitlines() for name in (b"trained_on", b"trained_by")
-        )
+            self.about = {name.decode(): value.decode() for name, value in (schema.metadata or {}).items()}
 
-    def _parts_of_parquet(self) -> Iterator[tuple[Vectors, list[str] | None]]:
+    def _parts_of_parquet(self) -> Iterator[tuple[Vectors, list[str]]]:
         import pyarrow.compute as pc
         import pyarrow.parquet as pq
 
@@ -150,7 +128,7 @@ class VectorsFile:
 
 
 class StoredVectors:
-    """Encodes the texts of a file: `.parquet` with `text` and `embedding`, or `.npz` with `texts` and `embeddings`.
+    """Encodes the texts of a `.parquet` file with `text` and `embedding`.
 
     The file also has the pooling of the model, for signatures (else `custom`), its training data and its methods.
 
@@ -163,16 +141,16 @@ class StoredVectors:
 
     def __init__(self, path: Path) -> None:
         file = VectorsFile(path)
-        self.path, self.pooling = path, file.pooling
-        self.trained_on, self.trained_by = file.trained_on, file.trained_by
+        self.path, self.pooling = path, file.about.get("pooling", UNKNOWN)
+        self.trained_on, self.trained_by = (
+            file.about.get(name, "").splitlines() for name in ("trained_on", "trained_by")
+        )
         self.vectors: Vectors = np.empty((file.rows, file.size), np.float32)
         self.rows: dict[str, int] = {}
         done = 0
         for vectors, texts in file.parts():
-            if texts is None:
-                raise DataError(f"{path} must hold {CONTENT[path.suffix]}, and for this also the array texts (n,)")
             self.vectors[done : done + len(vectors)] = vectors
-            self.rows |= {text: done + row for row, text in enumerate(texts)}
+            self.rows |= {text: done + row for row, text in enumerate(texts or ())}
             done += len(vectors)
 
     def __call__(self, texts: Sequence[str]) -> Vectors:
@@ -188,23 +166,14 @@ class StoredVectors:
         return vectors
 
 
-def write_vectors(
-    path: Path,
-    texts: Sequence[str],
-    vectors: Vectors,
-    pooling: str = UNKNOWN,
-    trained_on: Sequence[str] = (),
-    trained_by: Sequence[str] = (),
-) -> None:
+def write_vectors(path: Path, texts: Sequence[str], vectors: Vectors, **about: str) -> None:
     """Write vectors with their texts, so that `StoredVectors` reads them back.
 
     Args:
-        path: `.parquet`, or `.npz`, in which the longest text decides how much room each takes.
+        path: a `.parquet` file.
         texts: (n,) distinct texts.
         vectors: (n, d).
-        pooling: of the model.
-        trained_on: the corpora it was trained on, as far as they are known.
-        trained_by: likewise the methods.
+        **about: the model: `pooling`; `trained_on`, the known corpora, and `trained_by`, the methods, one a line.
 
     Raises:
         SettingsError: the file has another suffix.
@@ -214,23 +183,17 @@ def write_vectors(
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    about = {"pooling": pooling, "trained_on": "\n".join(trained_on), "trained_by": "\n".join(trained_by)}
     with atomic_file(path) as temporary:
-        if path.suffix == ".npz":
-            arrays: dict[str, Any] = {name: np.array(text) for name, text in about.items()}
-            with temporary.open("wb") as file:
-                np.savez_compressed(file, texts=np.array(texts, np.str_), embeddings=vectors, **arrays)
-        else:
-            column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), vectors.shape[1])
-            table = pa.table({"text": pa.array(texts, pa.string()), "embedding": column})
-            pq.write_table(table.replace_schema_metadata(about), temporary, write_page_checksum=True)
+        column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), vectors.shape[1])
+        table = pa.table({"text": pa.array(texts, pa.string()), "embedding": column})
+        pq.write_table(table.replace_schema_metadata(about), temporary, write_page_checksum=True)
 
 
 def check_format(path: Path) -> None:
-    """Reject a file name without a known suffix.
+    """Reject a file name without the suffix of vectors with texts.
 
     Raises:
-        SettingsError: it ends in neither `.parquet` nor `.npz`.
+        SettingsError: it does not end in `.parquet`.
     """
-    if path.suffix not in FORMATS:
-        raise SettingsError(f"{path} must end in {' or '.join(FORMATS)}")
+    if path.suffix != SUFFIX:
+        raise SettingsError(f"{path} must end in {SUFFIX}")

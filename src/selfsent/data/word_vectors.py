@@ -8,7 +8,6 @@ from __future__ import annotations
 import gzip
 import logging
 import re
-import struct
 import warnings
 import zlib
 from collections import Counter
@@ -16,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import IO, Literal, cast
+from typing import IO, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,11 +27,13 @@ TOGETHER = 1024
 """Words read at a time."""
 LONGEST = 1 << 20
 """Bytes of a line, or of a word; a word with a thousand numbers has some ten thousand."""
-_WANTED = "a word and its numbers on each line, as GloVe and word2vec write them as text"
+_WANTED = (
+    "a word and its numbers on each line, as GloVe and word2vec write them; word2vec's binary form is read, too, and"
+    " gensim's save_word2vec_format and fastText's .vec have one of them"
+)
 _HEADING = re.compile(rb"(\d{1,12})\s+(\d{1,6})\s*")
 _NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _LIKE_A_NUMBER = re.compile(rb".*\s[+-]?(\.?\d|nan\b|inf)\S*", re.IGNORECASE | re.DOTALL)
-_PICKLE, _FASTTEXT = re.compile(rb"\x80[\x02-\x05]"), struct.pack("<i", 793712314)
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\ufffd]")
 
 Blocks = Iterator[tuple[list[str], NDArray[np.float32]]]
@@ -48,28 +49,12 @@ def word_blocks(path: Path) -> Blocks:
         DataError: the file cannot be read, or is damaged: a line that is no word with as many numbers as the others
             have, or another number of words than the first line says.
     """
-    form = form_of(path)
-    with _read_errors(path), _opened(path) as file:
-        yield from _text_blocks(path, file) if form == "text" else _word2vec_blocks(path, file)
-
-
-def form_of(path: Path) -> Literal["text", "word2vec"]:
-    """The form of a file of word vectors, by its first bytes.
-
-    Raises:
-        DataError: it cannot be read, or is a pickle or fastText's.
-    """
     with _read_errors(path), _opened(path) as file:
         heading, start = file.readline(LONGEST), file.readline(LONGEST)
-    if heading.startswith(_FASTTEXT):
-        raise DataError(f"{path} is fastText's binary form, which is not read: give the .vec file of the same vectors")
-    if _PICKLE.match(heading):
-        raise DataError(
-            f"{path} is a pickle, as gensim saves .kv and .model, and may run code, so it is not opened: save it in"
-            " word2vec's form, by save_word2vec_format('vectors.bin', binary=True) of its KeyedVectors (.wv of a model)"
-        )
-    text = _numbers(start) or not _CONTROL.search(start.decode("utf-8", "replace"))
-    return "text" if text or not _HEADING.fullmatch(heading) else "word2vec"
+        file.seek(0)
+        text = _numbers(start) or not _CONTROL.search(start.decode("utf-8", "replace"))
+        binary = _HEADING.fullmatch(heading) and not text
+        yield from (_word2vec_blocks if binary else _text_blocks)(path, file)
 
 
 def need_gensim(what: str) -> None:

@@ -14,6 +14,7 @@ from selfsent.errors import DataError
 from selfsent.evaluation.stats.metrics import cosines
 from selfsent.evaluation.stats.resampling import Floats
 from selfsent.lexical.scores import SEARCH_WEIGHT
+from selfsent.resumable import VectorsOfTexts
 
 Encode = Callable[[Sequence[str]], Vectors]
 """n texts -> (n, d)."""
@@ -119,6 +120,11 @@ class Encoder:
         self._vectors[start:end] = vectors
         self._rows.update((text, start + number) for number, text in enumerate(new))
 
+    def keep(self, path: Path) -> None:
+        """Keep the vectors of texts that are searched in a file (see `VectorsOfTexts`), for later processes as well."""
+        held = self._searching[1]
+        self._searching[1] = Encoder(VectorsOfTexts(path, held._encode), self.name)
+
     def similarity(self, left: Sequence[str], right: Sequence[str]) -> Floats:
         """The cosine of each pair of texts, (n,), computed in float64; NaN becomes 0."""
         with self._one:
@@ -130,13 +136,13 @@ class Encoder:
 
         Raises:
             DataError: nothing was encoded.
-            SettingsError: the file is neither `.parquet` nor `.npz`.
+            SettingsError: the file does not end in `.parquet`.
         """
         if not self._rows:
             raise DataError(f"{self.name} has encoded nothing, so there are no vectors for {path}")
-        write_vectors(
-            path, list(self._rows), self._vectors[: len(self._rows)], self.pooling, self.trained_on, self.trained_by
-        )
+        trained_on, trained_by = "\n".join(self.trained_on), "\n".join(self.trained_by)
+        about = {"pooling": self.pooling, "trained_on": trained_on, "trained_by": trained_by}
+        write_vectors(path, list(self._rows), self._vectors[: len(self._rows)], **about)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Encoder:
         """Itself: copies share model and cache."""

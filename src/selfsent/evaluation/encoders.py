@@ -8,27 +8,33 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 
-from selfsent.data.vector_files import FORMATS, UNKNOWN, StoredVectors, Vectors
+from selfsent.data.vector_files import SUFFIX, UNKNOWN, StoredVectors, Vectors
 from selfsent.errors import BaseEncoderError, SettingsError
 from selfsent.evaluation.datasets.leaks import trained_by, trained_on
 from selfsent.evaluation.encoder import Encode, Encoder, FittedEncoder, PairEncoder
 from selfsent.evaluation.lexical import COUNTING, WITH_WORDS, Hybrid, LexicalEncoder, without_words
 from selfsent.evaluation.paragraph_vectors import ParagraphVectors, paragraphs_file
+from selfsent.evaluation.rerank import CANDIDATES, Reranked, Reranker, reranking
 from selfsent.evaluation.word_vectors import WordVectors, words_file
+from selfsent.files import cache_folder
 from selfsent.foreign.transformers import silent
 from selfsent.models.bases import files_of, resolve
 from selfsent.models.cross_encoder import is_cross_encoder
+from selfsent.models.fingerprint import files_fingerprint
 from selfsent.models.saved import saved_pooling
 from selfsent.naming import name_of
 
 __all__ = ["Encoder", "FittedEncoder", "PairEncoder", "as_encoder", "check_model", "check_pooling", "load_object"]
 
 BATCH_SIZE = 64
+_KEPT = 1
+"""Format of kept vectors; bump when they are computed in another way."""
 _FACTORY = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
 
@@ -43,7 +49,8 @@ def as_encoder(
             `package.module:factory`, vectors with their texts (see `StoredVectors`), `tfidf`, `bm25` or `counts` (see
             `LexicalEncoder`), `glove:FILE`, `sif:FILE` and the like (see `WordVectors`), or `dm:FILE` or `dbow:FILE`
             (see `ParagraphVectors`). The suffix `+words` adds words to any of those with vectors, as in `search` (see
-            `Hybrid`).
+            `Hybrid`); `FIRST+rerank:SECOND` searches with one model and puts what it finds in order by another, as
+            `search --rerank` does (see `Reranked`).
         name: in results.
         fast: compute in bfloat16 if this machine is faster in it, for models given by directory or hub id.
         int8: likewise, with some products in 8 bits on a CPU that supports them.
@@ -74,6 +81,39 @@ def as_encoder(
     raise BaseEncoderError(f"{label} is no encoder: it needs a method encode(list of texts), or to be such a function")
 
 
+def as_reranker(model: Any, candidates: int | None = None, *, fast: bool = False, int8: bool = False) -> Reranker:
+    """A reranker from any model.
+
+    Vectors of texts by a model of a name are kept in the cache folder, apart for each model and precision, and so by
+    its prompts; those of other models as long as the process runs.
+
+    Args:
+        model: a `Reranker`; a sentence encoder or a cross-encoder, as for `as_encoder`; or an encoder of selfsent.
+        candidates: of each query; None for 100.
+        fast: as for `as_encoder`.
+        int8: likewise.
+
+    Raises:
+        BaseEncoderError: the model cannot be found or loaded.
+        SettingsError: it is neither a sentence encoder nor a cross-encoder, or there are no candidates.
+    """
+    model = name_of(model)
+    if isinstance(model, Reranker):
+        return model
+    from selfsent.models.encoder import Encoder as Trainable
+
+    encoder = (
+        encoder_of(model, type(model).__name__)
+        if isinstance(model, Trainable)
+        else as_encoder(model, fast=fast, int8=int8)
+    )
+    reranker = Reranker(encoder, CANDIDATES if candidates is None else candidates)
+    if isinstance(model, str) and is_directory_or_id(model) and not reranker.crosses:
+        key = sha256(repr((_KEPT, files_fingerprint(model), encoder.pooling)).encode()).hexdigest()[:16]
+        encoder.keep(cache_folder() / "vectors" / f"{key}.sqlite")
+    return reranker
+
+
 def check_pooling(model: Any) -> None:
     """Check that a model can have another pooling.
 
@@ -95,7 +135,7 @@ def _special(path: str) -> tuple[Callable[[], object], Callable[[str], Encoder]]
     if trained := paragraphs_file(path):
         paragraphs = ParagraphVectors(*trained)
         return paragraphs.check, lambda label: Encoder(paragraphs, label, paragraphs.kind)
-    if path.endswith(FORMATS):
+    if path.endswith(SUFFIX):
         return partial(StoredVectors, Path(path)), partial(_stored, path)
     if _FACTORY.fullmatch(path):
         return partial(load_object, path), lambda label: as_encoder(load_object(path)(), name=label)
@@ -116,7 +156,10 @@ def check_model(path: str) -> None:
         DataError: an invalid file of vectors.
         SettingsError: a package is missing.
     """
-    if alone := without_words(path):
+    if both := reranking(path):
+        for each in both:
+            check_model(each)
+    elif alone := without_words(path):
         if alone in COUNTING:
             raise SettingsError(f"{path}: {COUNTING[alone]} counts words already: {WITH_WORDS} is for encoders")
         check_model(alone)
@@ -133,11 +176,13 @@ def state_of_model(path: str | Path) -> object:
 
 def is_directory_or_id(path: str) -> bool:
     """Whether this names a model in a directory or on the hub, which could be trained."""
-    return not (without_words(path) or _special(path))
+    return not (reranking(path) or without_words(path) or _special(path))
 
 
 def _from_name(path: str, name: str | None, fast: bool, int8: bool, pooling: str | None) -> Encoder:
     label = name or (f"{path}, {pooling}" if pooling else path)
+    if both := reranking(path):
+        return Reranked(as_encoder(both[0], fast=fast, int8=int8), as_reranker(both[1], fast=fast, int8=int8))
     if alone := without_words(path):
         return Hybrid(as_encoder(alone, name=name, fast=fast, int8=int8))
     if special := _special(path):

@@ -29,6 +29,11 @@ def without_words(name: str) -> str:
     return name.removesuffix(WITH_WORDS) if name.endswith(WITH_WORDS) and not Path(name).exists() else ""
 
 
+def bm25_of(queries: Sequence[str], texts: Sequence[str], language: str | None) -> BM25:
+    """BM25 of queries over texts, with the stems of a language, or of theirs."""
+    return _bm25(tuple(queries), tuple(texts), language)
+
+
 @lru_cache(maxsize=2)  # an exam ranks the same texts by several weights, for two sets of queries
 def _bm25(queries: tuple[str, ...], texts: tuple[str, ...], language: str | None) -> BM25:
     found = BM25(queries, Analyzer(language or language_of(texts)))
@@ -62,7 +67,7 @@ class LexicalEncoder(Encoder):
         from sklearn.feature_extraction.text import TfidfVectorizer
 
         if self.kind == "bm25":
-            bm25 = _bm25(tuple(queries), tuple(texts), self.language)
+            bm25 = bm25_of(queries, texts, self.language)
             return bm25.queries, bm25.texts
         vectorizer = TfidfVectorizer(dtype=np.float32, use_idf=self.kind == "tfidf")  # unit length for counts too
         try:
@@ -119,7 +124,7 @@ class Hybrid(Encoder):
     ) -> tuple[Any, Any]:
         """As `sides`, from given unit vectors (q, d) and (n, d)."""
         self.broken = self.encoder.broken
-        bm25 = _bm25(tuple(queries), tuple(texts), self.language)
+        bm25 = bm25_of(queries, texts, self.language)
         return VectorsAndWords(vectors[0], bm25.queries * self.lexical_weight), VectorsAndWords(vectors[1], bm25.texts)
 
     def similarity(self, left: Sequence[str], right: Sequence[str]) -> Floats:

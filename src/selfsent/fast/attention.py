@@ -189,20 +189,13 @@ def _attention_interface(
     repeats = query.shape[1] // key.shape[1]
     if repeats > 1:
         key, value = key.repeat_interleave(repeats, dim=1), value.repeat_interleave(repeats, dim=1)
-    causal = kwargs.get("is_causal")
-    window = kwargs.get("sliding_window")
+    causal, window = kwargs.get("is_causal"), kwargs.get("sliding_window")
     packed.saw_window |= window is not None
+    causal = bool(getattr(module, "is_causal", False) if causal is None else causal)
+    window = None if window is None else int(window) - 1  # ours leaves the token itself out
     query, key, value = (states.transpose(1, 2)[0] for states in (query, key, value))
-    out = packed_attention(
-        query,
-        key,
-        value,
-        packed,
-        dropout=kwargs.get("dropout", 0.0),
-        scaling=kwargs.get("scaling"),
-        causal=bool(getattr(module, "is_causal", False) if causal is None else causal),
-        window=None if window is None else int(window) - 1,
-    )
+    dropout, scaling = kwargs.get("dropout", 0.0), kwargs.get("scaling")
+    out = packed_attention(query, key, value, packed, dropout, scaling, causal, window)
     return out[None], None
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import suppress
+from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache
 from typing import TypeVar
 
@@ -24,7 +24,7 @@ def share_out(work: Callable[[T], None], items: Sequence[T], device: torch.devic
     Threads that share every operation wait for each other after each; these wait once.
 
     Args:
-        work: called in any order, with torch's modes as they are here. After an error no further item is started.
+        work: called in any order, in inference mode. After an error no further item is started.
         items: an item without a partner gets all cores.
         device: of the computation.
     """
@@ -34,34 +34,22 @@ def share_out(work: Callable[[T], None], items: Sequence[T], device: torch.devic
         for item in items:
             work(item)
         return
-    left, running = iter(items[:pairs]), list[Future[None]]()
-    learns, inference = torch.is_grad_enabled(), torch.is_inference_mode_enabled()
-    low, kind = torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu")
+    left = iter(items[:pairs])
 
     def run() -> None:
-        autocast = torch.autocast("cpu", kind, enabled=low)
         try:
-            with torch.inference_mode(inference), torch.set_grad_enabled(learns), autocast:
+            with torch.inference_mode():
                 for item in left:
                     work(item)
         finally:
-            drop()
+            deque(left, maxlen=0)
 
-    def drop() -> None:
-        """Discard the remaining items."""
-        for _ in left:
-            pass
-
+    pool = _halves(os.getpid(), threads)
+    running = [pool.submit(run) for _ in range(2)]
     try:
-        with suppress(RuntimeError):  # Python is about to exit and starts no threads
-            pool = _halves(os.getpid(), threads)
-            for _ in range(2):
-                running.append(pool.submit(run))
-        if len(running) < 2:
-            run()
         wait(running)
     finally:
-        drop()
+        deque(left, maxlen=0)
         _BUSY.release()
     for each in running:
         each.result()

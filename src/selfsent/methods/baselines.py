@@ -19,7 +19,7 @@ from selfsent.distributed import gathered
 from selfsent.errors import BaseEncoderError
 from selfsent.methods.losses import linear_cross_entropy
 from selfsent.methods.method import OF_DOCUMENTS, STATIC, Learner, Loss, Method, MethodOptions
-from selfsent.methods.ranking import POSITIVES, Positives, ViewOptions
+from selfsent.methods.ranking import POSITIVES, ViewOptions
 from selfsent.models.assemble import freeze_after_tokens
 from selfsent.models.decoders.recurrent import Reads, RecurrentDecoder
 from selfsent.models.encoder import Encoder
@@ -38,8 +38,7 @@ class FastSent(ViewOptions):
     Hill, Cho and Korhonen, 2016. arXiv:1602.03483.
     """
 
-    positives: Positives = setting("neighbours", POSITIVES)
-    own_words: bool = setting(False, "the sentence predicts its own words too (the paper's FastSent+AE)")
+    positives: str = setting("neighbours", POSITIVES)
 
 
 @dataclass(frozen=True)
@@ -104,13 +103,9 @@ class FastSentLearner(Learner):
         static = self.model.is_static
         s = _sums(self.model.token_vectors(sentences), sentences) if static else self.model(sentences)
         scores = F.linear(s, self.output.weight).float()
-        partition, total, count = scores.logsumexp(dim=1), scores.new_zeros(()), 0
-        for words in (neighbours, sentences) if self.options.own_words else (neighbours,):
-            chosen = ~self.special[words.ids]
-            owner, ids = words.sentence[chosen], words.ids[chosen]
-            total = total + partition[owner].sum() - scores[owner, ids].sum()
-            count += len(ids)
-        return Loss(total, count)
+        chosen = ~self.special[neighbours.ids]
+        owner, ids = neighbours.sentence[chosen], neighbours.ids[chosen]
+        return Loss(scores.logsumexp(dim=1)[owner].sum() - scores[owner, ids].sum(), len(ids))
 
 
 class Sent2VecLearner(Learner):
@@ -198,7 +193,6 @@ Sent2Vec.method = Method("sent2vec", Sent2Vec, Sent2VecLearner).but(
 )
 
 _READS = "where the decoder reads the sentence vector: at all steps, as its first state (start), or both"
-_DECODER_SIZE = "numbers in a state of the decoder; 0: as many as in a sentence vector"
 
 
 @dataclass(frozen=True)
@@ -213,7 +207,6 @@ class SDAE(MethodOptions):
     lose: float = setting(0.1, "share of the words that are lost, the paper's p_o", minimum=0.0, maximum=1.0)
     swap: float = setting(0.1, "share of the pairs of words that are swapped, its p_x", minimum=0.0, maximum=1.0)
     lost: Literal["deleted", "masked"] = setting("deleted", "what becomes of words that are lost")
-    decoder_size: int = setting(0, _DECODER_SIZE, minimum=0)
     reads: Reads = setting("both", _READS)
 
     def views(self) -> tuple[View, ...]:
@@ -231,7 +224,6 @@ class SkipThoughts(MethodOptions):
     Kiros et al., 2015. arXiv:1506.06726.
     """
 
-    decoder_size: int = setting(0, _DECODER_SIZE, minimum=0)
     reads: Reads = setting("steps", _READS)
 
     def views(self) -> tuple[View, ...]:
@@ -271,8 +263,8 @@ class SequentialDenoisingLearner(Learner):
 
     def __init__(self, model: Encoder, options: SDAE) -> None:
         super().__init__(model, options)
-        self.decoder = RecurrentDecoder(model, options.decoder_size, options.reads)
-        self.output = nn.Linear(self.decoder.size, model.vocabulary_size)
+        self.decoder = RecurrentDecoder(model, options.reads)
+        self.output = nn.Linear(model.embedding_size, model.vocabulary_size)
 
     def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
         """The loss of one batch: the damaged sentences are encoded, the whole ones predicted."""
@@ -304,8 +296,8 @@ class SkipThoughtsLearner(Learner):
 
     def __init__(self, model: Encoder, options: SkipThoughts) -> None:
         super().__init__(model, options)
-        self.decoders = nn.ModuleList(RecurrentDecoder(model, options.decoder_size, options.reads) for _ in range(2))
-        self.output = nn.Linear(options.decoder_size or model.embedding_size, model.vocabulary_size)
+        self.decoders = nn.ModuleList(RecurrentDecoder(model, options.reads) for _ in range(2))
+        self.output = nn.Linear(model.embedding_size, model.vocabulary_size)
 
     def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
         """The loss of one batch of sentences and those before and after them."""

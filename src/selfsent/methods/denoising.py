@@ -33,11 +33,10 @@ class MLM(MethodOptions):
     """
 
     ratio: float = setting(0.15, "share of the tokens to predict", above=0.0, maximum=1.0)
-    whole_words: bool = setting(False, "mask all tokens of a word together")
 
     def views(self) -> tuple[View, ...]:
         """The masked sentence."""
-        return (View(noise=MaskTokens(self.ratio, self.whole_words)),)
+        return (View(noise=MaskTokens(self.ratio)),)
 
 
 class MaskedLearner(Learner):

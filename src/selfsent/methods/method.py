@@ -96,6 +96,11 @@ class MethodOptions:
         return True
 
     @property
+    def reads_whole_documents(self) -> bool:
+        """Whether a view reads as much of a document as the encoder does."""
+        return False
+
+    @property
     def teachers(self) -> tuple[str, ...]:
         """Names of the encoders to follow, if any."""
         return ()
@@ -193,7 +198,8 @@ RETIRED = (
     *(("clean_negatives", False), ("positive_scale", 1.0), ("dimension_weight", 0.0), ("dimension_temperature", 5.0)),
     *(("estimator", "jsd"), ("momentum_schedule", "constant"), ("mlm_weight", 0.0), ("keep_mlp", False)),
     *(("repeat_words", 0.0), ("similarity", "cosine"), ("learn_scale", True), ("anchored", False)),
-    *(("reduction", "mean"), ("distance", "euclidean")),
+    *(("reduction", "mean"), ("distance", "euclidean"), ("own_words", False)),
+    *(("decoder_size", 0), ("whole_words", False)),
 )
 """Options of earlier versions, each with the one value that is built in now."""
 

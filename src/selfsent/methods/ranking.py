@@ -12,29 +12,38 @@ from torch.nn import functional as F
 
 from selfsent.data.packed import Packed, concatenate
 from selfsent.data.views.noise import CropWords, DeleteWords, Noise, PickWords
-from selfsent.data.views.positives import Passage, Span, Surroundings
+from selfsent.data.views.positives import WHOLE, Mixed, Passage, Span, Surroundings, Title
 from selfsent.data.views.view import View
 from selfsent.distributed import gather, rank
-from selfsent.errors import SettingsError
+from selfsent.errors import SettingsError, guess
 from selfsent.methods.method import OF_DOCUMENTS, Learner, Loss, Method, MethodOptions
 from selfsent.models.encoder import Encoder
+from selfsent.naming import names
 from selfsent.settings import Settings, setting
 
-Positives = Literal["itself", "neighbours", "surroundings"]
 POSITIVES = (
-    "what the other view reads. itself: the sentence again; neighbours: a neighbour in its document, or several in a"
-    " row with --span; surroundings: the sentences around it, without it"
+    "what the two views read. itself: the sentence twice; neighbours: a sentence and a neighbour in its document, or"
+    " several in a row with --span; surroundings: a sentence, and those around it without it; document: a sentence, and"
+    " its document without it; title: the first sentence of a document, and the rest. Several are mixed:"
+    " title,document,neighbours"
 )
 _KEEP_BASE = (
     "weight of a loss that keeps the similarities of a batch near those of the base; neighbours and cropping take 1"
     " where the base is a sentence encoder already"
 )
-_UNREAD: dict[str, dict[str, float]] = {
-    "itself": {"within": 1, "span": 1, "overlap": False, "kept": 0.1},
-    "neighbours": {"kept": 0.1},
-    "surroundings": {"span": 1, "overlap": False},
+MinedBy = Literal["base", "words", "both"]
+_READ: dict[str, tuple[str, ...]] = {
+    "itself": (),
+    "neighbours": ("within", "span", "overlap"),
+    "surroundings": ("within", "kept"),
+    "document": ("kept",),
+    "title": (),
 }
-"""Options that positives ignore, each with the only value allowed."""
+"""The positives, each with the options that it reads."""
+_UNREAD = {"within": 1, "span": 1, "overlap": False, "kept": 0.1}
+"""These options, each with the only value allowed where nothing reads it."""
+LONG = {"document", "title"}
+"""Positives that are as long as a document."""
 NOISES: dict[str, Callable[[Any], Noise]] = {
     **{"delete_words": DeleteWords, "pick_words": PickWords, "crop_words": CropWords}
 }
@@ -44,7 +53,7 @@ NOISES: dict[str, Callable[[Any], Noise]] = {
 class ViewOptions(MethodOptions):
     """Options for the two views of a sentence, and the noise on them."""
 
-    positives: Positives = setting("itself", POSITIVES)
+    positives: str = setting("itself", POSITIVES)
     within: int = setting(1, "how many sentences away a neighbour, or the surroundings, may be", minimum=1)
     span: int = setting(1, "most sentences in a view that reads neighbours, drawn anew each time", minimum=1)
     overlap: bool = setting(False, "the two spans may share sentences")
@@ -57,22 +66,43 @@ class ViewOptions(MethodOptions):
         super().__post_init__()
         if sum(bool(getattr(self, name)) for name in NOISES) > 1:
             raise SettingsError("delete_words, pick_words and crop_words are kinds of noise for one view: give one")
+        if unknown := [kind for kind in self.kinds if kind not in _READ]:
+            raise SettingsError(f"there are no positives {unknown[0]!r}; {guess(unknown[0], _READ)}")
+        if "itself" in self.kinds and len(self.kinds) > 1:
+            raise SettingsError("positives=itself cannot be mixed with others, which read documents: leave it out")
+        read = {option for kind in self.kinds for option in _READ[kind]}
         # All are listed: some may be the method's defaults.
-        needed = [f"{name}={value}" for name, value in _UNREAD[self.positives].items() if getattr(self, name) != value]
-        if needed:
+        needed = [f"{name}={value}" for name, value in _UNREAD.items() if getattr(self, name) != value]
+        if needed := [each for each in needed if each.partition("=")[0] not in read]:
             raise SettingsError(f"positives={self.positives} needs {' '.join(needed)}: give that, or other positives")
 
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The positives, each once."""
+        return tuple(dict.fromkeys(names(self.positives)))
+
+    @property
+    def reads_whole_documents(self) -> bool:
+        """Whether a view reads as much of a document as the encoder does."""
+        return not LONG.isdisjoint(self.kinds)
+
     def views(self, second_column: int = 0) -> tuple[View, ...]:
-        """The two views of each sentence."""
+        """The two views of each row; noise is on both, but on no whole document."""
         noise = next((make(value) for name, make in NOISES.items() if (value := getattr(self, name))), None)
-        anchor: Passage | None = None
-        positive: Passage | None = None
-        if self.positives == "neighbours":
+        passages = [self._passages(kind) for kind in self.kinds]
+        anchor, positive = (each[0] if len({*each}) == 1 else Mixed(each) for each in zip(*passages, strict=True))
+        other = None if self.reads_whole_documents else noise
+        return View(noise=noise, passage=anchor), View(second_column, other, passage=positive)
+
+    def _passages(self, kind: str) -> tuple[Passage | None, Passage | None]:
+        """The two views of positives of one kind; None for the row itself."""
+        if kind == "neighbours":
             positive = Span("positive", self.within, self.span, self.overlap)
-            anchor = replace(positive, part="anchor") if self.span > 1 else None
-        elif self.positives == "surroundings":
-            positive = Surroundings(self.within, self.kept)
-        return View(noise=noise, passage=anchor), View(second_column, noise, passage=positive)
+            return (replace(positive, part="anchor") if self.span > 1 else None), positive
+        if kind == "title":
+            return Title("anchor"), Title("positive")
+        within = {"surroundings": self.within, "document": WHOLE}.get(kind)
+        return None, Surroundings(within, self.kept) if within else None
 
     @property
     def varied(self) -> bool:
@@ -132,18 +162,20 @@ def no_negatives(query: Packed, candidates: Sequence[Packed], hard: int = 0, by_
 
     Args:
         query: n sentences that look for their partners.
-        candidates: k batches of n among which they look, row by row of the same origin; the first are the partners.
+        candidates: k batches of n among which they look; the first are the partners.
         hard: number of batches, at the end, that are hard negatives.
         by_document: whether candidates of the same document are left out, too, and not equal ones alone.
     """
-    belongs = query.texts[:, None] == gather(query.texts)
-    if by_document and query.documents is not None:
-        belongs = belongs | (query.documents[:, None] == gather(query.documents))
     found = []
     for number, batch in enumerate(candidates):
         texts = gather(batch.texts)
         same = (query.texts[:, None] == texts) | (candidates[0].texts[:, None] == texts)
-        found.append(same | belongs if number < len(candidates) - hard else same)
+        if number == 0:
+            same = same | (query.texts[:, None] == gather(query.texts))
+        if by_document and query.documents is not None and number < len(candidates) - hard:
+            assert batch.documents is not None
+            same = same | (query.documents[:, None] == gather(batch.documents))
+        found.append(same)
     return torch.cat(found, dim=1)
 
 
@@ -208,6 +240,16 @@ def nt_xent(pairs: Sequence[Tensor], targets: Sequence[Tensor], temperature: flo
     return there + ranking_loss(second, found, views[1], views[:2], 1 / temperature)
 
 
+def list_loss(scores: Tensor, targets: Tensor) -> Tensor:
+    """Σᵢ KL(q ‖ p), p and q the softmaxes of scores (n, k) and of a teacher's targets (n, k), summed, in nats.
+
+    A target of −inf is of no candidate: it counts in neither.
+    """
+    there = targets > -torch.inf
+    p, q = (part.float().masked_fill(~there, -1e4).log_softmax(dim=1) for part in (scores, targets))
+    return F.kl_div(p, q, reduction="sum", log_target=True)
+
+
 def similarity_loss(vectors: Tensor, targets: Tensor, scale: float) -> Tensor:
     """Σᵢ KL(q ‖ p), p and q the softmaxes over j ≠ i of s·cos of the vectors and of the targets, summed, in nats.
 
@@ -231,22 +273,40 @@ class MNRL(ViewOptions):
     Henderson et al., 2017. arXiv:1705.00652.
     """
 
-    positives: Positives = setting("itself", POSITIVES.replace("the sentence again", "the second text column"))
+    positives: str = setting("itself", POSITIVES.replace("the sentence twice", "the first two text columns"))
     scale: float = setting(20.0, "multiplies the cosines: one over the temperature", above=0.0)
     both_directions: bool = setting(False, "a partner must find its text too; the mean of both losses")
     keep_base: float = setting(0.0, _KEEP_BASE, minimum=0.0)
     hard_negatives: bool | None = setting(None, "the third text column is a wrong partner (default: if there is one)")
+    mined: int = setting(0, "hard negatives of each text, mined by the base before training", minimum=0, maximum=100)
+    mined_by: MinedBy = setting("both", "what ranks them. base: the cosine; words: BM25; both: as search ranks")
+    at_most: float = setting(0.95, "largest score of a hard negative, as a share of the partner's", above=0, maximum=1)
+    teacher: str = setting("", "ranks partner and mined negatives: search, for what mined them, or a cross-encoder")
+    teacher_weight: float = setting(1.0, "weight of the loss that follows the teacher", above=0.0)
+    teacher_scale: float = setting(20.0, "multiplies the teacher's scores: one over their temperature", above=0.0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.mined and self.kinds != ("itself",) and not LONG.issuperset(self.kinds):
+            raise SettingsError("`mined` reads pairs or whole documents: give positives=document or title, or mined=0")
+        if self.teacher and not self.mined:
+            raise SettingsError("a teacher ranks mined negatives: give mined=4 or so")
         if self.positives != "itself" and self.hard_negatives:
             one = f"positives={self.positives} for one: leave it out, or give method=mnrl with positives=itself"
             raise SettingsError(f"`hard_negatives` is for three text columns, and {one}")
 
     def views(self, second_column: int = 0) -> tuple[View, ...]:
         """The text and its partner, and a hard negative where there is one."""
-        pair = super().views(int(self.positives == "itself"))
-        return (*pair, View(2)) if self.hard_negatives else pair
+        pairs = self.kinds == ("itself",)
+        views = super().views(int(pairs))
+        whole = None if pairs else Surroundings(WHOLE, kept=1.0)
+        mined = (View(int(pairs), passage=whole, mined=number) for number in range(self.mined))
+        return (*views, *mined, *([View(2)] if self.hard_negatives else ()))
+
+    @property
+    def teachers(self) -> tuple[str, ...]:
+        """The cross-encoder to follow, if any."""
+        return (self.teacher,) if self.teacher not in ("", "search") else ()
 
     def fitted(self, columns: int, classes: int | None = None, largest: float | None = None) -> Self:
         """The options, with hard negatives where there is a third column."""
@@ -262,7 +322,7 @@ class Neighbours(MNRL):
     the loss: Henderson et al., 2017. arXiv:1705.00652.
     """
 
-    positives: Positives = setting("neighbours", POSITIVES)
+    positives: str = setting("neighbours", POSITIVES)
     both_directions: bool = setting(True, "the neighbour must find its sentence, too; the mean of both losses")
     hard_negatives: bool | None = setting(False, "the third text column is a wrong partner of the first")
 
@@ -316,9 +376,14 @@ class RankingLearner(Learner):
         packed, scale = concatenate(views), self.options.scale
         vectors = F.normalize(self.model(packed).float(), dim=-1)
         text, *others = vectors.chunk(len(views))
-        total = ranking_loss(text, others, views[0], views[1:], scale, hard=len(views) - 2)
+        hard = len(views) - 2 - self.options.mined
+        total = ranking_loss(text, others, views[0], views[1:], scale, hard=hard)
         if self.options.both_directions:
             total = (total + ranking_loss(others[0], [text], views[1], views[:1], scale)) / 2
+        if self.options.teacher:
+            assert labels is not None
+            own = torch.stack([(text * other).sum(1) for other in others[: 1 + self.options.mined]], dim=1)
+            total = total + self.options.teacher_weight * list_loss(scale * own, self.options.teacher_scale * labels)
         for base in self._base:
             with torch.no_grad():
                 before = F.normalize(base.to(packed.device)(packed).float(), dim=-1)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import io
-import logging
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -108,8 +107,7 @@ def export(model: Encoder, output: Path, normalize: bool = False) -> Exported:
     known = [draw.integers(len(model.tokenizer), size=size) for size in _PROBE]
     texts = [str(model.tokenizer.decode(ids, skip_special_tokens=True)) for ids in known]
     expected = encode(model, texts)
-    if normalize:
-        expected /= np.maximum(np.linalg.norm(expected, axis=1, keepdims=True), 1e-12)
+    norms = np.maximum(np.linalg.norm(expected, axis=1, keepdims=True), 1e-12)
     tokenizer = Tokenizer.from_str(model.tokenizer.backend_tokenizer.to_str())
     tokenizer.enable_truncation(longest, direction=model.tokenizer.truncation_side)
     pad = model.tokenizer.pad_token_id or 0  # any will do: the mask hides it
@@ -120,9 +118,9 @@ def export(model: Encoder, output: Path, normalize: bool = False) -> Exported:
         _to_onnx(model, graph, normalize)
         prompted = [prompt_of(model) + text for text in texts]
         found = np.concatenate([_encode(graph, tokenizer, part) for part in (prompted[:1], prompted[1:])])
-        norms = [np.maximum(np.linalg.norm(v, axis=1, keepdims=True), 1e-12) for v in (expected, found)]
-        cosine = float(((expected / norms[0]) * (found / norms[1])).sum(axis=1).min())
-        difference = float((np.abs(expected - found) / norms[0]).max())
+        expected, found = expected / norms, found if normalize else found / norms
+        difference = float(np.abs(expected - found).max())
+        cosine = float(((expected * found).sum(axis=1) / np.maximum(np.linalg.norm(found, axis=1), 1e-12)).min())
         if not difference <= TOLERANCE:
             raise OutputError(
                 f"nothing was written: a vector of the graph differs from torch's by {difference:.1e},"
@@ -140,7 +138,8 @@ def _to_onnx(model: Encoder, path: Path, normalize: bool) -> None:
     twin.transformer.set_attn_implementation("eager")  # plain products and softmax: every runtime has them
     axes = {0: torch.export.Dim.DYNAMIC, 1: torch.export.Dim.DYNAMIC}
     try:
-        with _silence(), torch.no_grad():
+        with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()), torch.no_grad():
+            warnings.simplefilter("ignore")
             torch.onnx.export(
                 _Graph(list(twin.sentence_transformer), normalize),
                 (torch.ones(2, 8, dtype=torch.long), torch.tensor([[1] * 8, [1] * 5 + [0] * 3])),
@@ -156,19 +155,6 @@ def _to_onnx(model: Encoder, path: Path, normalize: bool) -> None:
     except Exception as error:  # the exporter's own errors have no common base
         kind = model.transformer.config.model_type
         raise SettingsError(f"a {kind} model cannot be exported with this torch: {first_line(error)}") from error
-
-
-@contextlib.contextmanager
-def _silence() -> Iterator[None]:
-    """Silence the exporter, which prints and warns about its internals."""
-    before = logging.root.manager.disable
-    logging.disable(logging.WARNING)
-    try:
-        with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logging.disable(before)
 
 
 def _encode(graph: Path, tokenizer: Tokenizer, texts: Sequence[str]) -> NDArray[np.float32]:

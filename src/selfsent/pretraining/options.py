@@ -46,15 +46,14 @@ class Options(VocabularyOptions):
     heads: int = setting(4, "attention heads in a layer", minimum=1)
     feed_forward: int = setting(1024, "width of the feed-forward layers", minimum=1)
     ratio: float = setting(0.2, "share of the tokens to predict", above=0.0, maximum=0.9)
-    start: Literal["counts", "random"] = setting("counts", "starting weights; counts: of neighbouring words")
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.hidden_size % (2 * self.heads):
             sizes = f"hidden_size={self.hidden_size} with heads={self.heads}"
             raise SettingsError(f"{sizes}: each head must get an even, whole share")
-        if self.start == "counts" and self.heads < 2:
-            raise SettingsError("start=counts keeps the width of one head for positions: give heads=2 or more")
+        if self.heads < 2:
+            raise SettingsError("the start from counts keeps the width of one head for positions: give heads=2 or more")
 
 
 @dataclass(frozen=True)

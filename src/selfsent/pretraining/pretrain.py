@@ -161,12 +161,11 @@ def _base(corpus: Corpus, given: Any, options: Options, seed: int, progress: Pro
             num_attention_heads=options.heads,
             intermediate_size=options.feed_forward,
         )
-        if options.start == "counts":
-            advance = partial(progress.count, "tokenising", total=len(corpus))
-            table = build_table(corpus, tokenizer, corpus.text_columns[0], advance)
-            with isolated_rng():
-                torch.manual_seed(seed)
-                start_from_counts(model, table, tokenizer.mask_token_id, seed)
+        advance = partial(progress.count, "tokenising", total=len(corpus))
+        table = build_table(corpus, tokenizer, corpus.text_columns[0], advance)
+        with isolated_rng():
+            torch.manual_seed(seed)
+            start_from_counts(model, table, tokenizer.mask_token_id, seed)
         model.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
 

@@ -12,11 +12,10 @@ from typing import Any
 
 from selfsent.errors import guess
 from selfsent.evaluation.datasets.catalogue import ARGUMENTS
-from selfsent.evaluation.datasets.leaks import LEAKED, holds_stsb
 from selfsent.models.bases import RAW
 from selfsent.models.heads.options import CNN_POOL, HEADS, name_of
 from selfsent.recipes.document import Section, read_document
-from selfsent.recipes.stage import FOLD, Stage, as_tuple, fields_of, plan_stage, read_stage, read_tasks, task_names
+from selfsent.recipes.stage import FOLD, Stage, as_tuple, fields_of, plan_stage, read_stage, read_tasks
 
 _VARIANT = ("title", "note", "base", "all", "stages", "encoder", "evaluate", "published", "cross_validate", "shows")
 _FOLDED = "the score is the one over all folds; leave evaluate out"
@@ -80,25 +79,6 @@ class Recipe:
     def last(self) -> str:
         """Name for the final scores: the last stage, the folds, or the encoder."""
         return "encoder" if self.encoder else self.folds.by if self.folds else self.stages[-1].name
-
-    def warnings(self) -> list[str]:
-        """Known traps in this order of stages, one line each."""
-        found, labelled, stsb = [], "", ""
-        for stage in self.stages:
-            if stage.method.name == "tsdae" and labelled:
-                found.append(
-                    f"stage {stage.name} trains tsdae after the labels of {labelled}: that made models worse"
-                    " (sentence-transformers issues 962 and 1131); the other order is the better one"
-                )
-            labelled = stage.name if stage.method.supervised else labelled
-            stsb = stage.name if holds_stsb(stage.sources) else stsb
-            leaked = [task for task in task_names(stage.tasks) if task in LEAKED] if stsb else []
-            if leaked:
-                found.append(
-                    f"stage {stage.name} is scored on {', '.join(leaked)} after training on STSb in {stsb}, which holds"
-                    " pairs of them: these scores are no test"
-                )
-        return found
 
 
 def read_recipe(

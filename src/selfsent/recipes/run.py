@@ -164,8 +164,6 @@ def train_stages(
         for line in (*(f"{line}: the scores are no reproduction" for line in runner.replaced), recipe.note):
             if line:
                 progress.notice(" ".join(line.split()))
-        for line in recipe.warnings():
-            progress.notice(line)
         directory.begin(steps=False)
         if rank() == 0:
             write_text(directory.path / "recipe.yaml", Path(recipe.path).read_text(encoding="utf-8"))

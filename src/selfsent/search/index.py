@@ -17,13 +17,15 @@ from selfsent.files import read_json
 from selfsent.integrity import damaged
 from selfsent.lexical.scores import BUCKETS, WordCounts, check_weight
 from selfsent.search.ivf import IVF
-from selfsent.search.nearest import Hit, TopHits
+from selfsent.search.nearest import Hit, TopHits, rerank_hits
 from selfsent.search.vectors import ARROW_TYPES, unit
 
 MANIFEST, VECTORS, ROWS, REPEATS = "index.json", "vectors.faiss", "rows.arrow", "repeats.npy"
 FILES = (VECTORS, ROWS, REPEATS)
 WORDS = "words.npy"
-"""Term ids and document frequencies; missing in indexes of older versions."""
+"""Term ids and document frequencies; missing in older indexes of vectors without texts."""
+POSITIONS = ("row", "sentence")
+"""Columns with the position of a text in the input."""
 VERSION = 1
 """Format version of an index; bump when older ones cannot be read."""
 TFIDF_WEIGHT = 0.5
@@ -66,6 +68,7 @@ class Index:
             self.columns: dict[str, type] = {name: kinds[kind] for name, kind in self.manifest["columns"].items()}
             self.model, self.fingerprint = str(self.manifest["model"]), str(self.manifest["fingerprint"])
             self.rows, self.recall = int(self.manifest["rows"]), float(self.manifest["recall"])
+            self.checksums: dict[str, int] = self.manifest["checksums"]
             self.ivf = IVF.read(path / VECTORS)
             self.ivf.nprobe = int(self.manifest["probed"])
             self.repeats: NDArray[np.int64] = np.load(path / REPEATS, mmap_mode="r", allow_pickle=False)
@@ -80,12 +83,12 @@ class Index:
         return DataError(f"{self.path} is damaged ({why}): make the index again")
 
     def check_files(self) -> None:
-        """Verify the checksums of all files; older indexes have none.
+        """Verify the checksums of all files.
 
         Raises:
             DataError: a file has changed.
         """
-        if name := damaged(self.path, self.manifest.get("checksums", {})):
+        if name := damaged(self.path, self.checksums):
             raise self._damaged(f"{name} is not as it was written")
 
     def __len__(self) -> int:
@@ -112,12 +115,12 @@ class Index:
 
     @cached_property
     def words(self) -> WordCounts | None:
-        """Document frequencies of terms; None for an index without texts, or of a version without frequencies.
+        """Document frequencies of terms; None for an older index without texts.
 
         Raises:
             DataError: the index is damaged.
         """
-        if "text" not in self.columns or not (self.path / WORDS).is_file():
+        if "text" not in self.columns:
             return None
         frequencies = np.zeros(BUCKETS, np.int32)
         try:
@@ -133,6 +136,8 @@ class Index:
         top: int = 10,
         texts: Sequence[str] | None = None,
         word_weight: float = TFIDF_WEIGHT,
+        rerank: Any = None,
+        candidates: int | None = None,
     ) -> list[list[Hit]]:
         """The vectors nearest to each query, best first: by cosine, or by cosine + word_weight · words.
 
@@ -141,16 +146,29 @@ class Index:
             top: vectors per query.
             texts: of the queries. If given, and the index has texts, the 300 nearest are reranked by words.
             word_weight: of the words.
+            rerank: a stronger model that puts the best of these in order, as for `selfsent.search`, with the same
+                weight. In a service make it once, by `as_reranker`.
+            candidates: of each query, `top` at least; None for 100.
 
         Raises:
-            DataError: the index is damaged.
-            SettingsError: an invalid weight, or not one text for each vector.
+            DataError: the index is damaged, or has no texts to rerank.
+            SettingsError: an invalid weight, not one text for each vector, or no model that can rerank.
         """
         check_weight(word_weight)
         if isinstance(texts, str):
             raise SettingsError(ONE_STRING)
         if texts is not None and len(texts) != len(queries):
             raise SettingsError(f"{len(queries)} vectors of queries were given, and {len(texts)} texts of them")
+        if rerank is not None:
+            from selfsent.evaluation.encoders import as_reranker
+
+            if texts is None:
+                raise SettingsError("`rerank` reads the texts of the queries: give `texts`, too")
+            if "text" not in self.columns:
+                raise DataError(f"{self.path} has no texts to rerank: index the texts again, not their vectors alone")
+            reranker = as_reranker(rerank, candidates)
+            first = self.search(queries, max(top, reranker.candidates), texts, word_weight)
+            return rerank_hits(reranker, texts, first, self, top, word_weight)
         counts = self.words if texts is not None and word_weight else None
         count = min(top if counts is None else max(top, RERANKED), len(self))
         cosines, rows = self.ivf.search(unit(np.ascontiguousarray(queries, np.float32)), count)

@@ -16,7 +16,6 @@ from selfsent.search.nearest import corpus_language
 
 if TYPE_CHECKING:
     from selfsent.data.corpus import Corpus
-    from selfsent.search.index import Index
 
 Vectors = NDArray[np.float32]
 Integers = NDArray[np.int64]
@@ -127,6 +126,7 @@ def most_similar_pairs(
     return best.pairs()
 
 
+@torch.inference_mode()
 def approximate_pairs(
     vectors: Vectors,
     top: int = 100,
@@ -135,68 +135,51 @@ def approximate_pairs(
     advance: Callable[[int], None] = lambda count: None,
     candidates: int | None = None,
 ) -> tuple[list[Pair], float | None]:
-    """As `pairs_in_ivf`, with exact cosines of unit vectors (n, d).
+    """Pairs of rows with large cosines, best first, and the recall.
 
-    Raises:
-        SettingsError: faiss is not installed.
-    """
-    sample = np.sort(np.random.default_rng(seed).permutation(len(vectors))[: training_rows(len(vectors))])
-    ivf = IVF.trained(vectors[sample], len(vectors), seed)
-    for start in range(0, len(vectors), 1 << 16):  # faiss copies each batch
-        block = vectors[start : start + (1 << 16)]
-        ivf.add(block, np.arange(start, start + len(block)))
-    return pairs_in_ivf(ivf, top, threshold, seed, advance, vectors, candidates)
-
-
-@torch.inference_mode()
-def pairs_in_ivf(
-    ivf: IVF,
-    top: int = 100,
-    threshold: float = -1.0,
-    seed: int = 0,
-    advance: Callable[[int], None] = lambda count: None,
-    exact: Vectors | None = None,
-    candidates: int | None = None,
-) -> tuple[list[Pair], float | None]:
-    """Pairs of rows of an index with large cosines, best first, and the recall.
-
-    Each vector is compared with those of 16 lists, so some pairs are missed. The recall is the share found of the `top`
-    best pairs with a sentence from a random sample.
+    An IVF compares each vector with those of 16 lists, so some pairs are missed. The recall is the share found of the
+    `top` best pairs with a sentence from a random sample.
 
     Args:
-        ivf: the index.
+        vectors: (n, d) of length 1.
         top: maximum number of pairs.
         threshold: minimum cosine.
         seed: of the sample.
-        advance: called with the number of rows done since the last call, `len(ivf)` in total.
-        exact: (n, d) unit vectors in 32 bits to compute the cosines from.
+        advance: called with the number of rows done since the last call, n in total.
         candidates: maximum number of pairs, if more than `top`.
 
     Returns:
         The pairs, and the recall (0 to 1), or None if no pair of the sample reaches the threshold.
+
+    Raises:
+        SettingsError: faiss is not installed.
     """
+    drawn = np.random.default_rng(seed).permutation(len(vectors))
+    ivf = IVF.trained(vectors[np.sort(drawn[: training_rows(len(vectors))])], len(vectors), seed)
+    for start in range(0, len(vectors), 1 << 16):  # faiss copies each batch
+        block = vectors[start : start + (1 << 16)]
+        ivf.add(block, np.arange(start, start + len(block)))
     ivf.nprobe = NPROBE
-    sample = np.sort(np.random.default_rng(seed).permutation(len(ivf))[:SAMPLE])
-    is_sampled = np.zeros(len(ivf), dtype=bool)
+    sample = np.sort(drawn[:SAMPLE])
+    is_sampled = np.zeros(len(vectors), dtype=bool)
     is_sampled[sample] = True
     best, found, expected = TopPairs(candidates or top, threshold), TopPairs(top, threshold), TopPairs(top, threshold)
-    queries = torch.from_numpy(ivf.take(sample) if exact is None else exact[sample])
-    for rows, vectors in ivf.lists():
-        near, neighbours = ivf.search(vectors, NEIGHBOURS + 1)
+    queries = torch.from_numpy(vectors[sample])
+    for rows, rounded in ivf.lists():
+        near, neighbours = ivf.search(rounded, NEIGHBOURS + 1)
         cosine, first, second = near.ravel(), np.repeat(rows, neighbours.shape[1]), neighbours.ravel()
         sampled = is_sampled[first] | is_sampled[second]
         # A row finds itself, and -1 if the lists hold fewer vectors.
         likely = (second >= 0) & (second != first)
         likely &= cosine >= np.where(sampled, min(best.bar, found.bar), best.bar) - _ROUNDED
-        cosine, first, second, sampled = cosine[likely], first[likely], second[likely], sampled[likely]
-        if exact is not None:
-            cosine = np.einsum("nd,nd->n", exact[first], exact[second])
+        first, second, sampled = first[likely], second[likely], sampled[likely]
+        cosine = np.einsum("nd,nd->n", vectors[first], vectors[second])
         best.add(cosine, first, second)
         found.add(cosine[sampled], first[sampled], second[sampled])
-        block = queries @ torch.from_numpy(vectors if exact is None else exact[rows]).T
+        cosines = queries @ torch.from_numpy(vectors[rows]).T
         # Pairs within the sample occur twice, and rows pair with themselves.
-        block[torch.from_numpy(is_sampled[rows] & (rows <= sample[:, None]))] = -torch.inf
-        expected.add_block(block, sample, rows)
+        cosines[torch.from_numpy(is_sampled[rows] & (rows <= sample[:, None]))] = -torch.inf
+        expected.add_block(cosines, sample, rows)
         advance(len(rows))
     wanted = {pair[1:3] for pair in expected.pairs()}
     known = wanted & {pair[1:3] for pair in found.pairs()}
@@ -210,7 +193,7 @@ def candidates_for(top: int, threshold: float, word_weight: float) -> tuple[int,
 
 def by_words(
     pairs: Sequence[Pair],
-    texts: Corpus | Index,
+    corpus: Corpus,
     top: int = 100,
     threshold: float = -1.0,
     word_weight: float = PAIR_WEIGHT,
@@ -220,7 +203,7 @@ def by_words(
 
     Args:
         pairs: candidates by cosine.
-        texts: their corpus or index, for document frequencies.
+        corpus: of the rows, for document frequencies.
         top: maximum number of pairs.
         threshold: minimum score.
         word_weight: of the lexical score relative to the cosine.
@@ -233,14 +216,14 @@ def by_words(
         >>> pairs = most_similar_pairs(vectors, *candidates_for(20, 0.8, 0.5))  # doctest: +SKIP
         >>> by_words(pairs, corpus, 20, 0.8, 0.5)  # doctest: +SKIP
     """
-    counts, found = WordCounts(analyzer=Analyzer(language or corpus_language(texts))), list[Pair]()
-    for start in range(0, len(texts), _COUNTED_TOGETHER):
-        counts.add(texts.texts(np.arange(start, min(start + _COUNTED_TOGETHER, len(texts)))))
+    counts, found = WordCounts(analyzer=Analyzer(language or corpus_language(corpus))), list[Pair]()
+    for start in range(0, len(corpus), _COUNTED_TOGETHER):
+        counts.add(corpus.texts(np.arange(start, min(start + _COUNTED_TOGETHER, len(corpus)))))
     pairs = sorted(pairs, key=lambda pair: pair.first)  # so that a batch has few distinct texts
     for start in range(0, len(pairs), _COUNTED_TOGETHER):
         chunk = pairs[start : start + _COUNTED_TOGETHER]
         rows, sides = np.unique([pair[1:3] for pair in chunk], return_inverse=True)
-        terms, (one, other) = counts.weighed(texts.texts(rows)), sides.reshape(-1, 2).T
+        terms, (one, other) = counts.weighed(corpus.texts(rows)), sides.reshape(-1, 2).T
         shared = np.asarray(terms[one].multiply(terms[other]).sum(axis=1)).ravel().tolist()
         found += [pair._replace(words=words) for pair, words in zip(chunk, shared, strict=True)]
     found.sort(key=lambda pair: (-pair.score(word_weight), pair.first, pair.second))

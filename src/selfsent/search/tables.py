@@ -57,14 +57,21 @@ def _described_columns(texts: Corpus | Index) -> dict[str, type]:
     return {**others, "repeats": int, **({"text": str} if "text" in columns else {})}
 
 
-def hit_columns(texts: Corpus | Index) -> dict[str, type]:
-    """The columns of `hit_rows`."""
-    return {"query": str, "cosine": float, "words": float, **_described_columns(texts)}
+def hit_columns(texts: Corpus | Index, measure: str = "cosine") -> dict[str, type]:
+    """The columns of `hit_rows`.
+
+    Raises:
+        SettingsError: a carried column has the name of the measure.
+    """
+    columns = _described_columns(texts)
+    if measure in columns:
+        raise SettingsError(f"the results of a cross-encoder have a column {measure!r} of their own; rename yours")
+    return {"query": str, measure: float, "words": float, **columns}
 
 
-def pair_columns(texts: Corpus | Index) -> dict[str, type]:
+def pair_columns(corpus: Corpus) -> dict[str, type]:
     """The columns of `pair_rows`."""
-    sides = {f"{name}{side}": kind for name, kind in _described_columns(texts).items() for side in (1, 2)}
+    sides = {f"{name}{side}": kind for name, kind in _described_columns(corpus).items() for side in (1, 2)}
     return {"score": float, "cosine": float, "words": float} | sides
 
 
@@ -86,15 +93,24 @@ def describe(texts: Corpus | Index, rows: Iterable[int]) -> list[dict[str, Any]]
     return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
 
-def hit_rows(query: str, hits: Sequence[Hit], texts: Corpus | Index) -> Iterator[dict[str, Any]]:
-    """The hits of a query as table rows: query, cosine, words and the columns of `describe`."""
+def hit_rows(
+    query: str, hits: Sequence[Hit], texts: Corpus | Index, measure: str = "cosine"
+) -> Iterator[dict[str, Any]]:
+    """The hits of a query as table rows: query, cosine, words and the columns of `describe`.
+
+    Args:
+        query: its text.
+        hits: of this query.
+        texts: where they were found.
+        measure: column of `Hit.cosine`: `cosine`, or `score` of a cross-encoder.
+    """
     for hit, found in zip(hits, describe(texts, (hit.row for hit in hits)), strict=True):
-        yield {"query": query, "cosine": round(hit.cosine, 6), "words": round(hit.words, 6), **found}
+        yield {"query": query, measure: round(hit.cosine, 6), "words": round(hit.words, 6), **found}
 
 
-def pair_rows(pairs: Sequence[Pair], texts: Corpus | Index, word_weight: float = 0.0) -> Iterator[dict[str, Any]]:
+def pair_rows(pairs: Sequence[Pair], corpus: Corpus, word_weight: float = 0.0) -> Iterator[dict[str, Any]]:
     """Pairs as table rows: score, cosine, words and the columns of `describe`, as `row1`, `row2` and so on."""
-    left, right = describe(texts, (pair.first for pair in pairs)), describe(texts, (pair.second for pair in pairs))
+    left, right = describe(corpus, (pair.first for pair in pairs)), describe(corpus, (pair.second for pair in pairs))
     for pair, one, other in zip(pairs, left, right, strict=True):
         found = {f"{name}{side}": each[name] for name in one for side, each in ((1, one), (2, other))}
         numbers = {"score": pair.score(word_weight), "cosine": pair.cosine, "words": pair.words}

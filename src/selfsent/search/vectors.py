@@ -44,7 +44,7 @@ class Encoded:
     Args:
         rows: number of vectors.
         size: dimension of the vectors.
-        kept: rows done by an earlier run.
+        kept: distinct texts done by an earlier run.
         zeros: rows without text, with zero vectors.
     """
 
@@ -113,7 +113,7 @@ def encode_to_file(
         corpus: the sentences.
         output: a `.npy` file of (n, d) float32, or a `.parquet` file with the columns of `InputRows.describe`, `text`
             and `embedding`.
-        advance: called with the number of rows done since the last call.
+        advance: called with the number of distinct texts done since the last call.
         side: of a search, for models with a prompt for queries or documents.
 
     Raises:
@@ -123,7 +123,7 @@ def encode_to_file(
     """
     model, output = open_encoder(model), Path(output)
     check_output(output)
-    inputs, report = corpus.input_rows, corpus.input_rows.progress_callback(advance)
+    inputs = corpus.input_rows
     directory = output.with_name(f".{output.name}.{_identity(corpus, model, side)}.part")
     with output_errors(output):
         _lock = lock_directory(directory, f"another selfsent is writing {output}: wait for it, or name another file")
@@ -133,22 +133,21 @@ def encode_to_file(
         if table.repaired or not table.done[:done].all():  # otherwise chunk boundaries would differ
             table.clear()
             done = 0
-        kept = inputs.done(done) if done else 0
+        kept = done
         if done:
-            report(done)
+            advance(done)
         try:
             for vectors in encode_stream(model, sentences(corpus, done), side):
                 table.fill(np.arange(done, done + len(vectors)), vectors)
                 done += len(vectors)
-                report(len(vectors))
+                advance(len(vectors))
             _write_rows(table, corpus, output)
         except KeyboardInterrupt:
             if not done:
                 _remove_parts(output)
                 raise
             raise KeyboardInterrupt(
-                f"interrupted: {inputs.done(done):,} of {counted(len(inputs), inputs.unit)} are done, the same command"
-                " goes on from there"
+                f"interrupted: {done:,} of {counted(len(corpus), 'text')} are done, the same command goes on from there"
             ) from None
         _remove_parts(output)
     return Encoded(len(inputs), model.embedding_size, kept, inputs.dropped)
@@ -222,7 +221,7 @@ def encode_corpus(
     Args:
         model: the encoder, or the name of one.
         corpus: the sentences.
-        advance: called with the number of input rows done since the last call.
+        advance: called with the number of texts done since the last call.
         file: vectors from `encode_to_file`; computed if None.
 
     Raises:
@@ -230,11 +229,11 @@ def encode_corpus(
     """
     model = open_encoder(model)
     vectors = np.empty((len(corpus), model.embedding_size), dtype=np.float32)
-    done, report = 0, corpus.input_rows.progress_callback(advance)
+    done = 0
     for block in corpus_vectors(model, corpus, file):
         vectors[done : done + len(block)] = unit(block)
         done += len(block)
-        report(len(block))
+        advance(len(block))
     return vectors
 
 
@@ -258,7 +257,8 @@ def corpus_vectors(
         yield from encode_stream(model, sentences(corpus), side)
         return
     check_rows(file, corpus)
-    check_size(model, file)
+    if file.size != model.embedding_size:
+        raise DataError(f"{file.path} holds vectors of {file.size} numbers; this model's have {model.embedding_size}")
     inputs, done, draw = corpus.input_rows, 0, np.random.default_rng(0)
     for vectors, stored in file.parts():
         input_rows = np.arange(done, done + len(vectors))
@@ -266,10 +266,11 @@ def corpus_vectors(
         if stored is not None and stored != (expected := _texts(corpus, rows)):
             row = next(i for i, (text, other) in enumerate(zip(expected, stored, strict=True)) if text != other)
             raise DataError(f"{file.path} holds vectors of another corpus: row {done + row} is {stored[row][:60]!r}")
-        check_finite(file, vectors, done)
+        if not (finite := np.isfinite(vectors).all(1)).all():
+            raise DataError(f"{file.path} holds numbers that are not finite in row {done + int(np.argmin(finite))}")
         if len(filled := np.flatnonzero(rows >= 0)):
             chosen = np.append(draw.permutation(filled[:-1])[: CHECKED - 1], filled[-1])
-            check_vectors(model, file, vectors[chosen], corpus.texts(rows[chosen]), input_rows[chosen], side)
+            _check_sample(model, file, vectors[chosen], corpus.texts(rows[chosen]), input_rows[chosen], side)
         yield vectors[inputs.is_first(input_rows)]
         done += len(vectors)
 
@@ -288,27 +289,7 @@ def check_rows(file: VectorsFile, corpus: Corpus) -> None:
         )
 
 
-def check_size(model: Encoder, file: VectorsFile) -> None:
-    """Check the dimension of a file's vectors against the model's.
-
-    Raises:
-        DataError: they differ.
-    """
-    if file.size != model.embedding_size:
-        raise DataError(f"{file.path} holds vectors of {file.size} numbers; this model's have {model.embedding_size}")
-
-
-def check_finite(file: VectorsFile, vectors: NDArray[np.float32], start: int) -> None:
-    """Check vectors (n, d) from row `start` of a file on.
-
-    Raises:
-        DataError: a vector is not finite.
-    """
-    if not (finite := np.isfinite(vectors).all(1)).all():
-        raise DataError(f"{file.path} holds numbers that are not finite in row {start + int(np.argmin(finite))}")
-
-
-def check_vectors(
+def _check_sample(
     model: Encoder,
     file: VectorsFile,
     stored: NDArray[np.float32],

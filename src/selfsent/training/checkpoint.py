@@ -120,25 +120,19 @@ class BestCheckpoint:
         self.directory, self.keep = run / "best", keep
         self.score = -math.inf
 
-    def resume(self, score: float | None, dev: str | None, was: str | None) -> str | None:
-        """Start from the best score of a resumed run; returns a notice for the user, if any.
+    def resume(self, score: float | None, dev: str | None, was: str | None) -> None:
+        """Start from the best score of a resumed run; an earlier best that was not kept, or of another score, is void.
 
         Args:
             score: the best one so far; None without any.
             dev: the development score from here on.
             was: that of the run before.
         """
-        if score is None:
-            return None
-        kept = by_first(lambda: read_json(self.directory / _BEST).get("score"))
-        if dev == was and (not self.keep or (isinstance(kept, int | float) and kept >= score)):
+        kept = by_first(lambda: read_json(self.directory / _BEST).get("score")) if self.keep else score
+        if score is not None and dev == was and isinstance(kept, int | float) and kept >= score:
             self.score = score
-            return None
-        if not self.keep:
-            return None
-        self.forget()
-        why = "no earlier best model was kept" if dev == was else f"the earlier best model was chosen by {was}"
-        return f"{why}: the best one from here on is the result"
+        else:
+            self.forget()
 
     def offer(self, score: float, step: int, learner: Learner) -> None:
         """Keep the score and the learner if there was no better one."""

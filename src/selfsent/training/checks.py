@@ -143,7 +143,7 @@ def reject_wordless(tokenizer: Any, noise: Noise, texts: Sequence[str]) -> None:
     Raises:
         SettingsError: most sentences are, as in scripts without spaces.
     """
-    if isinstance(noise, MaskTokens) and not noise.whole_words:
+    if isinstance(noise, MaskTokens):
         return
     encoded = tokenizer(list(texts), add_special_tokens=False)
     single = sum(len(set(encoded.word_ids(number))) < 2 for number in range(len(texts)))

@@ -17,9 +17,9 @@ from selfsent.errors import BaseEncoderError, SettingsError
 from selfsent.methods import METHODS, Method
 from selfsent.methods.method import NEW_STATIC, STATIC
 from selfsent.models.bases import BUNDLED, ENCODER, RAW, resolve
-from selfsent.models.encoder import Pooling
 from selfsent.models.saved import is_recurrent, is_sentence_encoder, is_static, is_trained_transformer, saved_pooling
 from selfsent.settings import Settings
+from selfsent.training.run_config import ModelOptions
 
 DEFAULT_METHOD = "neighbours"
 """The default method for corpora with documents."""
@@ -29,6 +29,8 @@ FOR_SINGLE: tuple[str, Mapping[str, Any]] = ("simcse", {"pooling": "mean", "mlp"
 """Method and settings for sentences without documents: docs/log. Mean pooling where the base has none of its own."""
 FOR_SINGLE_FROM_ENCODER: tuple[str, Mapping[str, Any]] = ("bootstrap", {"pick_words": 16})
 """Method and settings for them from a transformer that is a sentence encoder."""
+LONGEST_DOCUMENT = 512
+"""Tokens read of a whole document by default, if the base reads as many."""
 LARGE = 15_000_000
 """Parameters from which an encoder counts as large: its default learning rate is the smaller one."""
 
@@ -86,9 +88,7 @@ def default_settings(method: Method, base: str | Path) -> Settings:
     return NEW_STATIC if is_new else method.static
 
 
-def default_base(
-    method: Method, given: Mapping[str, Any], head: str | None, pooling: Pooling | None, dropout: float | None
-) -> str:
+def default_base(method: Method, given: Mapping[str, Any], model: ModelOptions) -> str:
     """The best base that ships with selfsent and that the method can train with these options.
 
     Static embeddings if they suit, else a transformer, and one with a language-model head if words are predicted.
@@ -96,9 +96,7 @@ def default_base(
     Args:
         method: the learning method.
         given: options and settings that were given.
-        head: name of the requested head.
-        pooling: the requested pooling.
-        dropout: the requested dropout rate.
+        model: the requested head, pooling and dropout rate.
 
     Raises:
         SettingsError: an option is out of range.
@@ -109,7 +107,7 @@ def default_base(
         return method.default_base
     if method.learner.predicts_words:
         return RAW
-    plain = head is None and pooling in (None, "mean") and not dropout
+    plain = model.head is None and model.pooling in (None, "mean") and not model.dropout
     return BUNDLED if plain and method.static is not None and options.suits_static else ENCODER
 
 

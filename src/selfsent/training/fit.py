@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,13 +16,14 @@ import torch
 from selfsent.data.batches import Batches
 from selfsent.data.corpus import Corpus
 from selfsent.data.token_table import LONGEST, build_table
-from selfsent.data.views.positives import Documents
+from selfsent.data.views.positives import Documents, Title
 from selfsent.data.views.tokens import Template
 from selfsent.display import counted
-from selfsent.distributed import rank, wait, world_size
+from selfsent.distributed import by_first, rank, wait, world_size
 from selfsent.errors import SettingsError
 from selfsent.methods import Learner
 from selfsent.methods.postprocessing import ENOUGH, at_the_end, whiten
+from selfsent.methods.ranking import MNRL
 from selfsent.models.assemble import put_head
 from selfsent.models.encoder import Encoder
 from selfsent.models.health import SENTENCES, probe
@@ -30,6 +32,7 @@ from selfsent.models.precision import autocast
 from selfsent.models.reading import LOOKED_AT, reading_notice
 from selfsent.progress import Progress
 from selfsent.settings import Precision, Settings
+from selfsent.training.candidates import judged, mine
 from selfsent.training.checks import reject_alike, reject_constant, reject_wordless
 from selfsent.training.loop import Loop
 from selfsent.training.plan import Plan, check_batch_size
@@ -142,7 +145,8 @@ def _batches(
     settings = fitted(plan, len(rows), notice)
     limit = int(model.tokenizer.model_max_length)
     if settings.max_length > limit:
-        notice(f"this base reads at most {limit} tokens: max_length={settings.max_length} is cut to that")
+        if not plan.options.reads_whole_documents:
+            notice(f"this base reads at most {limit} tokens: max_length={settings.max_length} is cut to that")
         settings = settings.but(max_length=limit)
     template = Template.of(model.tokenizer, model.vocabulary_size)
     reject_constant(model, template)
@@ -179,6 +183,8 @@ def _batches(
         reject_alike(batches)
         if compares == "documents" and not batches.separate_documents:
             notice("one document has most of the sentences: they count as negatives of each other")
+    if isinstance(plan.options, MNRL) and plan.options.mined:
+        batches.mined, batches.labels = _mined(plan, plan.options, corpus, batches, progress)
     if learner.teachers:
 
         def of_teachers(column: int, device: str, precision: Precision) -> list[np.ndarray]:
@@ -190,6 +196,24 @@ def _batches(
 
         batches.teacher_vectors = of_teachers
     return batches
+
+
+def _mined(
+    plan: Plan, options: MNRL, corpus: Corpus, batches: Batches, progress: Progress
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """The mined candidates of all rows of the corpus, and their teacher's scores; the first process makes them."""
+    rows, whole = batches.rows, options.reads_whole_documents
+    how: dict[str, Any] = {"by": options.mined_by, "at_most": options.at_most, "whole": whole}
+
+    def made() -> tuple[np.ndarray, np.ndarray | None]:
+        mining, asking = (partial(progress.count, what, total=len(rows)) for what in ("mining", "asking the teacher"))
+        length = batches.settings.max_length
+        found = mine(corpus, rows, plan.base, options.mined, **how, max_length=length, advance=mining)
+        if not options.teachers:
+            return found.rows, found.scores if options.teacher else None
+        return found.rows, judged(corpus, rows, found, options.teacher, whole, asking)
+
+    return by_first(made)
 
 
 def _with_steps(plan: Plan, batches: Batches, notice: Notice) -> Settings:
@@ -234,7 +258,10 @@ def rows_with_neighbours(
         their = "is alone in its document" if lost == 1 else "are alone in their document"
         rest = f"{counted(left, 'row')} can be trained on"
         notice(f"{lost:,} of {corpus.report.counted(len(rows))} {their}, and left out: {rest}")
-    return rows[~alone]
+    rows = rows[~alone]
+    if isinstance(plan.views[0].passage, Title):  # one row stands for its document
+        rows = rows[np.sort(np.unique(np.asarray(corpus.documents)[rows], return_index=True)[1])]
+    return rows
 
 
 def notice_of_cut(batches: Batches, split: bool) -> str | None:

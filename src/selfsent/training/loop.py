@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any, cast
 
+import numpy as np
 import torch
 from accelerate import Accelerator, DistributedType
 from accelerate.state import is_initialized
@@ -29,32 +30,42 @@ from selfsent.models.health import SENTENCES, Health, probe
 from selfsent.models.precision import autocast, computes_bfloat16, resolve_precision
 from selfsent.progress import Progress
 from selfsent.settings import Precision, Settings
-from selfsent.training.budget import APART, PROBES, TENTHS, Clock, TimeBudget, steps_between_probes
+from selfsent.training.budget import Clock, TimeBudget
 from selfsent.training.checkpoint import BestCheckpoint, load_checkpoint, save_checkpoint
 from selfsent.training.run_config import RunConfig
 from selfsent.training.run_directory import RunDirectory, save_model
 from selfsent.training.schedule import make_optimizer, rate_at, scale_and_clip
 from selfsent.training.trackers import Trackers
 
+PROBES = 20
+"""Health probes in a run; fewer, but at least 5, where they would take a tenth of it."""
+TENTHS = 10
+"""Checkpoints and scores in a run, where the user does not say how many steps apart."""
+APART = 30.0
+"""Least seconds between two checkpoints, where the user does not say how many steps: less is soon done again."""
+_UNKNOWN = 10**9
+"""Steps of a run with a budget before its first one."""
+
 
 class Meter:
     """Loss and speed since the last log line."""
 
     def __init__(self) -> None:
-        self.since = time.perf_counter()
-        self.total = self.count = self.norm = 0.0
-        self.sentences = self.tokens = 0
+        self.since, self.norm = time.perf_counter(), 0.0
+        self.sums = np.zeros(4)
+        """Loss, its count, sentences and tokens."""
 
     def add(self, total: float, count: float, norm: float, sentences: int, tokens: int) -> None:
         """Count one step, as `Loop.advance` returns it."""
-        self.total, self.count, self.norm = self.total + total, self.count + count, norm
-        self.sentences, self.tokens = self.sentences + sentences, self.tokens + tokens
+        self.sums += total, count, sentences, tokens
+        self.norm = norm
 
     def figures(self) -> dict[str, float]:
         """Mean loss, gradient norm, and sentences and tokens a second over all processes."""
-        seconds = max(time.perf_counter() - self.since, 1e-9)
-        speeds = {"sentences_per_second": self.sentences / seconds, "tokens_per_second": self.tokens / seconds}
-        return {"loss": self.total / max(self.count, 1e-12), "norm": self.norm, **speeds}
+        total, count, *done = self.sums.tolist()
+        sentences, tokens = (number / max(time.perf_counter() - self.since, 1e-9) for number in done)
+        loss = total / max(count, 1e-12)
+        return {"loss": loss, "norm": self.norm, "sentences_per_second": sentences, "tokens_per_second": tokens}
 
 
 class Loop:
@@ -99,7 +110,11 @@ class Loop:
         self.optimizer = make_optimizer(learner, settings)
         self.wrapped = self.accelerator.prepare_model(learner)
         self.micro_batches = Prefetch(lambda step: list(batches.micro_batches(step, device)), device)
-        self.budget = TimeBudget(settings, directory, self.notice)
+        self.budget: TimeBudget | None = None
+        self.steps = settings.steps or _UNKNOWN
+        """The step after which the run ends; with a budget as many as seem to fit into it."""
+        self.share = self.share_before = 0.0
+        """Share of the budget over in the last step, and in the one before."""
         self.trackers = Trackers(run_config.trackers, directory, self.notice)
         self.best = BestCheckpoint(directory.path, run_config.keep_best)
         self.start_health: Health | None = None
@@ -121,11 +136,6 @@ class Loop:
             self.notice("the run keeps the bfloat16 that it started with, which is slow on this processor")
         return earlier
 
-    @property
-    def steps(self) -> int:
-        """The step after which the run ends, as far as is known."""
-        return self.budget.schedule.steps
-
     def run(self) -> None:
         """Train from the newest checkpoint to the end, and save the model.
 
@@ -134,14 +144,19 @@ class Loop:
             Interrupted: the user asked to stop; a checkpoint, or the model, was written.
         """
         started = time.perf_counter()
-        self.budget.lay_out(self, self.run_config.clock or Clock(started))
-        self.directory.update(precision=self.precision, processes=world_size(), paths=self.learner.paths)
+        about = {"steps": self.settings.steps, "precision": self.precision, "processes": world_size()}
+        self.directory.update(**about, paths=self.learner.paths)
+        if self.settings.budget is not None:
+            clock = self.run_config.clock or Clock(started)
+            self.budget = TimeBudget(self.settings.budget, clock, self.directory, self.notice)
         if self.directory.resumed:
             self._resume()
         if self.start_health is None:
             self.start_health = self.probe()
         with _set_by_signals(self.stopped), self.trackers:
             self._train()
+            if self.budget:
+                self.budget.end(self.step)
             release(self.optimizer)
             self.micro_batches.close()
             if kept := self.best.put_back(self.learner):
@@ -151,48 +166,41 @@ class Loop:
             self.finish(self.learner.model)
             if rank() == 0:
                 save_model(self.directory.model, self.learner.save)
-            self.directory.update(status="trained", seconds=time.perf_counter() - started)
+            self.directory.update(status="trained", steps=self.step, seconds=time.perf_counter() - started)
             self.best.forget()  # not before: a run resumed after a crash needs it
         if mean_over_processes(float(self.stopped.is_set()), self.device):  # too late for a step, not for scores
             raise Interrupted
 
     def _train(self) -> None:
-        config, laid_out = self.run_config, self.budget.schedule.laid_out
-        tenth = max(1, math.ceil(laid_out / TENTHS))
-        log_every = max(1, min(50, laid_out // PROBES))
-        probe_every = steps_between_probes(laid_out, self.settings.batch_size // world_size())
-        meter = Meter()
+        config, meter = self.run_config, Meter()
         while self.step < self.steps:
-            self._take_step(meter)
+            meter.add(*self.advance(self.step))
+            self.step += 1
             done = self.step == self.steps
-            schedule, paused = self.budget.schedule, time.perf_counter()
-            if schedule.passes(self.step, log_every) or done:
-                self._log(meter, with_health=schedule.position(self.step) % probe_every < log_every or done)
+            log_every = max(1, min(50, self.steps // PROBES))
+            if self.step % log_every == 0 or done:
+                probe_every = steps_between_probes(self.steps, self.settings.batch_size // world_size())
+                self._log(meter, with_health=self.step % probe_every < log_every or done)
                 meter = Meter()
             logged = time.perf_counter()
-            if config.scorer and (done or self._is_due(config.dev_every, tenth)):
+            if config.scorer and (done or self._is_due(config.dev_every)):
                 self._score()
             stopping = self.stopping and not done
-            due = done or self._is_due(config.checkpoint_every, tenth)
+            due = done or self._is_due(config.checkpoint_every)
             if due and (done or not config.checkpoint_every):  # at the end too: the disk may be too full for the model
                 due = of_first(time.perf_counter() - self.saved) >= APART
             if stopping or due:
                 self.checkpoint()
             meter.since += time.perf_counter() - logged
-            self.budget.leave_out(time.perf_counter() - paused)
             self.progress.step(self.step, self.steps, self.figures)
             if stopping:
                 raise Interrupted
 
-    def _is_due(self, every: int | None, share: int) -> bool:
-        """Whether something is due after this step: every `every` steps, else every `share` of the schedule."""
-        return self.step % every == 0 if every else self.budget.schedule.passes(self.step, share)
-
-    def _take_step(self, meter: Meter) -> None:
-        self.budget.look(self.step)
-        meter.add(*self.advance(self.step))
-        self.step += 1
-        self.budget.turn(self.step)
+    def _is_due(self, every: int | None) -> bool:
+        """Whether something is due after this step: every `every` steps, else every tenth of the run."""
+        if self.budget and not every:
+            return int(TENTHS * self.share) > int(TENTHS * self.share_before)
+        return self.step % (every or max(1, math.ceil(self.steps / TENTHS))) == 0
 
     def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
         """The learner's loss in the precision of the run."""
@@ -203,8 +211,7 @@ class Loop:
         """One optimiser step; returns loss sum, its count, gradient norm, and sentences and tokens of all processes."""
         # Dropout, like noise, is a function of seed, step and process, so that resuming is exact.
         torch.manual_seed(make_key(self.settings.seed, step, rank(), 7) % 2**63)
-        schedule = self.budget.schedule
-        share = rate_at(schedule.position(step), schedule.laid_out, self.settings)
+        share = rate_at(step, self.steps, self.settings)
         for group in self.optimizer.param_groups:
             group["lr"] = group["peak"] * share
         total, count, sentences, tokens = 0.0, 0.0, 0, 0
@@ -229,15 +236,17 @@ class Loop:
         return total, count, norm, sentences * world_size(), tokens * world_size()
 
     def _over_processes(self, total: float, count: float) -> tuple[float, float]:
-        """Loss and count over all processes, which also agree here whether to stop and on the first one's clock."""
+        """Loss and count over all processes, which also agree here whether to stop and on the end."""
         self.stopping = self.stopped.is_set()
-        if world_size() == 1:
-            return total, count
-        values = [total, count, self.stopping, self.budget.wanted]
-        sums = torch.tensor(values, dtype=torch.float64, device=self.device)
-        both = cast(Tensor, self.accelerator.reduce(sums, "sum"))
-        self.stopping, self.budget.wanted = bool(both[2]), int(both[3])
-        return float(both[0]), float(both[1])
+        share = self.budget.share if self.budget and rank() == 0 else 0.0
+        if world_size() > 1:
+            sums = torch.tensor([total, count, self.stopping, share], dtype=torch.float64, device=self.device)
+            total, count, stopping, share = cast(Tensor, self.accelerator.reduce(sums, "sum")).tolist()
+            self.stopping = bool(stopping)
+        if self.budget:
+            self.share_before, self.share = self.share, share
+            self.steps = max(self.step + 1, int((self.step + 1) / share))
+        return total, count
 
     def _stop(self, reason: str, sound: int) -> TrainingError:
         if rank() == 0:  # the fault may have been saved already
@@ -273,7 +282,10 @@ class Loop:
     def _score(self) -> None:
         assert self.run_config.scorer
         with without_dropout(self.learner):
+            since = time.perf_counter()
             score = self.run_config.scorer(self.learner.model)
+            if self.budget:
+                self.budget.last_score = time.perf_counter() - since
         self._record({"score": score})
         self.figures["score"] = score
         self.best.offer(score, self.step, self.learner)
@@ -283,7 +295,7 @@ class Loop:
         if rank() == 0:
             progress = {
                 "step": self.step,
-                "spent": self.budget.spent,
+                "spent": self.budget.spent if self.budget else None,
                 "best": self.best.score if math.isfinite(self.best.score) else None,
                 "dev": self.run_config.dev,
                 "start_health": self.start_health.__dict__ if self.start_health else None,
@@ -301,17 +313,29 @@ class Loop:
             progress = load_checkpoint(newest, self.learner, self.optimizer)
             self.step, self.sound = progress["step"], progress["sound"]
             dev = self.run_config.dev
-            if line := self.best.resume(progress["best"], dev, progress.get("dev", dev)):
-                self.notice(line)
+            self.best.resume(progress["best"], dev, progress.get("dev", dev))
             self.start_health = Health(**progress["start_health"]) if progress["start_health"] else None
         if rank() == 0:
             self.directory.forget_after(self.step)
-        self.budget.resume(progress.get("spent"))
         if newest is None:
             self.notice("there is no checkpoint to go on from: beginning at the first step")
-        else:
-            known = self.settings.steps or self.budget.split
-            self.notice(f"resumed at step {self.step}" + (f" of {self.steps}" if known else ""))
+            return
+        if self.budget:
+            self.budget.resume(progress["spent"])
+            self.share = of_first(self.budget.share)
+            self.steps = max(self.step + 1, int(self.step / self.share))
+        self.notice(f"resumed at step {self.step} of {self.steps}")
+
+
+def steps_between_probes(steps: int, batch_size: int) -> int:
+    """Steps between two probes of the health of the space.
+
+    Args:
+        steps: of the run.
+        batch_size: of each process. Encoding a sentence takes a third of the time of training on it, or less.
+    """
+    cheap = math.ceil(10 * SENTENCES / (3 * max(1, batch_size)))
+    return max(1, math.ceil(steps / PROBES), min(cheap, math.ceil(steps / 5)))
 
 
 @contextmanager

@@ -28,9 +28,16 @@ from selfsent.models.saved import (
     is_trained_transformer,
     saved_pooling,
 )
-from selfsent.settings import DURATIONS, WITHOUT_STEPS, CorpusOptions, PairOptions, Settings
+from selfsent.settings import DURATIONS, WITHOUT_STEPS, Settings, split_arguments
 from selfsent.training.checks import KnownLabels, facts_of, labels_of
-from selfsent.training.defaults import FOR_SINGLE_FROM_ENCODER, default_base, default_method, default_settings
+from selfsent.training.defaults import (
+    FOR_SINGLE_FROM_ENCODER,
+    LONGEST_DOCUMENT,
+    default_base,
+    default_method,
+    default_settings,
+)
+from selfsent.training.run_config import ModelOptions
 
 
 @dataclasses.dataclass(frozen=True)
@@ -176,35 +183,24 @@ def rows_digest(rows: np.ndarray) -> str:
     return hashlib.blake2b(np.ascontiguousarray(rows, dtype=np.int64).tobytes(), digest_size=8).hexdigest()
 
 
-def make_plan(
-    method: Method,
-    base: str | Path | None = None,
-    preset: str | None = None,
-    pooling: Pooling | None = None,
-    dropout: float | None = None,
-    whiten: float | None = None,
-    head: str | None = None,
-    **changes: Any,
-) -> Plan:
+def make_plan(method: Method, base: str | Path | None = None, **changes: Any) -> Plan:
     """Settings and options of a run: the method's defaults or a preset's, then what the user changed.
 
     Args:
         method: the learning method.
         base: the base encoder; None for the best of those that ship with selfsent and that the method can train.
-        preset: `published` for the paper's settings, or one of the method's own presets.
-        pooling: another pooling than the base was saved with, or than the method's where it has none.
-        dropout: another dropout rate than the base's.
-        whiten: strength of the whitening fitted on the trained encoder's vectors; 0 for none, None for the method's
-            own on static embeddings that somebody trained.
-        head: name of a head in `HEADS` to give the encoder.
-        **changes: fields of `Settings`, of the method's options and of the head's.
+        **changes: fields of `ModelOptions`, of `Settings`, of the method's options and of the head's.
 
     Raises:
         SettingsError: an unknown name, or a value out of range.
     """
+    if isinstance(changes.get("whiten"), bool):
+        changes["whiten"] = float(changes["whiten"])
+    model, changes = split_arguments(ModelOptions, changes)
+    preset, head, pooling, dropout, whiten = model.preset, model.head, model.pooling, model.dropout, model.whiten
     chosen = method.preset(preset)
     if base is None:
-        base = default_base(method, {**chosen, **changes}, head, pooling, dropout)
+        base = default_base(method, {**chosen, **changes}, model)
     directory = resolve(base)
     saved = saved_pooling(directory)
     # With a head or another pooling the vectors are not those that the base was trained to make.
@@ -217,12 +213,14 @@ def make_plan(
     # The default is one pass, but on a huge corpus never more steps than the paper took.
     limited = preset is not None or changes.keys() & set(DURATIONS)
     longest = None if limited else STATIC_STEPS if is_static(directory) else method.published.steps
-    chosen_head = _head(method, head, pooling, changes)
+    chosen_head = _head(method, model, changes)
     start = default_settings(method, base)  # raises where the method cannot train the base
     settings, options, ignored = _changed(method, method.published if preset else start, changes)
+    if options.reads_whole_documents and not preset and "max_length" not in changes:
+        settings = settings.but(max_length=LONGEST_DOCUMENT)
     if whiten is None:
         whiten = method.static_whiten if not preset and knows and is_bare_table(directory) else 0.0
-    _check(method, settings, options, dropout, whiten)
+    _check(method, settings, options, whiten)
     if pooling is None and head != CNN_POOL:
         own = saved or method.pooling
         pooling = cast(Pooling, own) if own in POOLINGS else None
@@ -260,19 +258,6 @@ def doubt(plan: Plan) -> str | None:
     )
 
 
-_OF_CORPUS = (
-    *(item.name for kind in (CorpusOptions, PairOptions) for item in dataclasses.fields(kind)),
-    *("where", "carry", "stack"),
-)
-_OF_PYTHON = {
-    "settings": "the preset is `preset`",
-    "track": "it is `trackers`",
-    "map": "it is `map_points`",
-    **{name: f"it belongs to the corpus: train(read_corpus(..., {name}=...), ...)" for name in _OF_CORPUS},
-}
-"""Hints for names of the command line, and of `read_corpus`, that are given to `train` in Python."""
-
-
 def _changed(method: Method, start: Settings, changes: Mapping[str, Any]) -> tuple[Settings, Any, tuple[str, ...]]:
     """Settings and options with the changes, and the names of those that a method without steps ignores.
 
@@ -282,7 +267,7 @@ def _changed(method: Method, start: Settings, changes: Mapping[str, Any]) -> tup
     general = {item.name for item in dataclasses.fields(Settings)}
     own = {item.name for item in dataclasses.fields(method.options)}
     if unknown := [name for name in changes if name not in general | own]:
-        hint = _OF_PYTHON.get(unknown[0]) or whose_option(unknown[0]) or guess(unknown[0], sorted(general | own))
+        hint = whose_option(unknown[0]) or guess(unknown[0], sorted(general | own))
         raise SettingsError(f"{method.name} has no option {unknown[0]!r}; {hint}")
     ignored = tuple(sorted(changes.keys() & general - {*WITHOUT_STEPS})) if method.closed_form else ()
     settings = start.but(**{name: changes[name] for name in changes if name in general and name not in ignored})
@@ -291,16 +276,12 @@ def _changed(method: Method, start: Settings, changes: Mapping[str, Any]) -> tup
     return settings, method.options(**{name: changes[name] for name in changes if name in own}), ignored
 
 
-def _check(method: Method, settings: Settings, options: Any, dropout: float | None, whiten: float) -> None:
+def _check(method: Method, settings: Settings, options: Any, whiten: float) -> None:
     """Reject conflicting settings.
 
     Raises:
         SettingsError: two of them conflict.
     """
-    if dropout is not None and not 0 <= dropout < 1:
-        raise SettingsError(f"dropout is {dropout}; it must be at least 0 and below 1")
-    if not 0 <= whiten <= 1:
-        raise SettingsError(f"whiten is {whiten:g}; it must be from 0 to 1")
     if whiten and method.name == "whitening":
         raise SettingsError("whitening is whitened already: leave out `whiten`, or give `strength`")
     if whiten and any(view.second_column is not None for view in options.views()):
@@ -323,21 +304,20 @@ def check_batch_size(method: Method, options: Any, size: int) -> None:
         raise SettingsError(f"{method.name} compares the sentences of a batch: batch_size must be at least 2")
 
 
-def _head(method: Method, head: str | None, pooling: Pooling | None, changes: dict[str, Any]) -> Any:
+def _head(method: Method, model: ModelOptions, changes: dict[str, Any]) -> Any:
     """The options of a head, taken out of the changes.
 
     Raises:
-        SettingsError: there is no such head, or it conflicts with the method or the pooling.
+        SettingsError: it conflicts with the method or the pooling.
     """
+    head = model.head
     if head is None:
         return None
-    if head not in HEADS:
-        raise SettingsError(f"there is no head {head!r}; {guess(head, HEADS)}")
     if method.head:
         raise SettingsError(f"{method.name} has a head of its own, {method.head}: leave out `head`")
     if method.name == "cross-encoder":
         raise SettingsError("cross-encoder puts a dense layer of its own after the pooling: leave out `head`")
-    if head == CNN_POOL and pooling:
+    if head == CNN_POOL and model.pooling:
         raise SettingsError(f"{CNN_POOL} is a pooling itself: leave out `pooling`")
     names = changes.keys() & {item.name for item in dataclasses.fields(HEADS[head])}
     return HEADS[head](**{name: changes.pop(name) for name in names})

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from selfsent.errors import SettingsError
 from selfsent.models.heads.options import HEADS
 from selfsent.naming import names
 from selfsent.settings import check_limits, setting
@@ -16,35 +15,31 @@ Scorer = Callable[[Any], float]
 Notice = Callable[[str], None]
 
 
-def strength(text: str) -> float:
-    """The strength of a whitening, from the command line.
-
-    Raises:
-        SettingsError: the text is no number.
-    """
-    try:
-        return float(text)
-    except ValueError:
-        raise SettingsError(f"{text!r} is no number; give the corpus before --whiten, or a strength after it") from None
-
-
 @dataclass(frozen=True)
 class ModelOptions:
-    """Changes of the base before and after training."""
+    """Changes of the base before and after training.
+
+    Raises:
+        SettingsError: a value is out of range.
+    """
 
     preset: str | None = setting(None, "published: exactly the paper's settings", flags=("--settings",))
     pooling: Literal["cls", "mean", "max", "lasttoken"] | None = setting(
         None, "pooling (default: the base's or method's)"
     )
     head: str | None = setting(None, "a CNN to put before, or in place of, the pooling", choices=tuple(HEADS))
-    dropout: float | None = setting(None, "dropout rate of the encoder, instead of its own")
+    dropout: float | None = setting(None, "dropout rate of the encoder, instead of its own", minimum=0.0, maximum=0.99)
     whiten: float | None = setting(
         None,
         "whiten the trained encoder's vectors, with a strength of 0 to 1 (default: 0; after neighbours on a table 0.1)",
         nargs="?",
         const=1.0,
-        parse=strength,
+        minimum=0.0,
+        maximum=1.0,
     )
+
+    def __post_init__(self) -> None:
+        check_limits(self)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import torch
@@ -14,50 +13,6 @@ from selfsent.fast.gradients import gradient_of
 from selfsent.foreign.torch import scale_all, scale_on_the_way
 from selfsent.methods import Learner
 from selfsent.settings import Settings
-
-
-@dataclass(frozen=True)
-class Schedule:
-    """Positions of a run's steps in its schedule, which is laid out once.
-
-    Whenever a budget changes the end of the run, the rest of the schedule is stretched or squeezed, so that the rate
-    ends when the run does.
-
-    Args:
-        laid_out: steps of the schedule; learning rates are a function of the position in it.
-        turns: (step, steps), rising: from which step on the run was to end after how many.
-
-    Example:
-        >>> slower = Schedule(100).turned(50, 75)  # half-way, twice as slow
-        >>> [slower.position(step) for step in (0, 50, 60, 75)]
-        [0.0, 50.0, 70.0, 100.0]
-    """
-
-    laid_out: int
-    turns: tuple[tuple[int, int], ...] = ()
-
-    @property
-    def steps(self) -> int:
-        """The step after which the run ends, as far as is known."""
-        return self.turns[-1][1] if self.turns else self.laid_out
-
-    def turned(self, step: int, steps: int) -> Schedule:
-        """The schedule with its rest after a step stretched to end after `steps`."""
-        return replace(self, turns=(*self.turns, (step, steps)))
-
-    def position(self, step: int) -> float:
-        """Position at which a step begins: from 0 to `laid_out`; without turns the step itself."""
-        position, since, end = 0.0, 0, self.laid_out
-        for turn, steps in self.turns:
-            if turn >= step:
-                break
-            position += (turn - since) * (self.laid_out - position) / (end - since)
-            since, end = turn, steps
-        return position + (step - since) * (self.laid_out - position) / (end - since)
-
-    def passes(self, step: int, every: int) -> bool:
-        """Whether the step that ends with this number passes a multiple of `every` in the schedule."""
-        return int(self.position(step) // every) > int(self.position(step - 1) // every)
 
 
 def rate_at(step: float, steps: int, settings: Settings) -> float:

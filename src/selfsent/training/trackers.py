@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -53,18 +52,14 @@ class Trackers:
             SettingsError: one does not start.
         """
         for name in self.names:
-            files = self.directory.path / "trackers"
             kind = LOGGER_TYPE_TO_CLASS[name]
-            path = (str(files),) if kind.requires_logging_directory else ()
+            path = (str(self.directory.path / "trackers"),) if kind.requires_logging_directory else ()
             own = {_RUN_NAMES[name]: self.directory.path.name} if name in _RUN_NAMES else {}
             config = flattened(self.directory.record["asked"], ".").items()
             known = {
                 key: value if isinstance(value, _PLAIN) else str(value) for key, value in config if value is not None
             }
             try:
-                if name == "wandb" and "WANDB_DIR" not in os.environ:  # else it writes to the current directory
-                    files.mkdir(exist_ok=True)
-                    own["dir"] = str(files)
                 tracker = kind(PROJECT, *path, **own)
                 tracker.start()
                 tracker.store_init_configuration(known)

@@ -134,13 +134,3 @@ def test_what_cannot_be_carried(inputs, read):
         inputs(carry=(), where={"team": "a"})
     with pytest.raises(CorpusError, match="no columns but the text"):
         read("python:stdlib", carry=("nr",))
-
-
-def test_progress_is_counted_in_rows_of_the_input(read):
-    inputs = read(["one", "", "one", "two", "two", "three", ""], carry=()).input_rows
-    reported = []
-    forward = inputs.progress_callback(reported.append)
-    for count in (1, 2):
-        forward(count)
-    assert reported == [3, 4]
-    assert [inputs.done(rows) for rows in range(4)] == [0, 3, 5, 7]

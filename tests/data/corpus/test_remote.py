@@ -5,9 +5,8 @@ import sys
 from pathlib import Path
 
 import fsspec
-import numpy as np
 import pytest
-from corpus_files import COMPRESS, SENTENCES, encoded, parquet_bytes
+from corpus_files import COMPRESS, SENTENCES, encoded
 
 import web
 from selfsent.data.corpus import remote
@@ -62,20 +61,6 @@ def test_folders_patterns_and_lists(read, put, write):
     assert read("memory://shelf").source == "memory://shelf"
 
 
-def test_folders_of_a_partitioned_table_are_columns(read, put, write):
-    for folder, texts in {"lang=en/y=2": ["one", "two"], "lang=d%20e/y=1": ["eins"], "lang=d%20e/y=": ["zwei"]}.items():
-        put(f"/table.parquet/{folder}/part-0.parquet", parquet_bytes(text=texts, y=[5] * len(texts)))
-    put("/table.parquet/_SUCCESS", "")
-    corpus = read("memory://table.parquet", carry=["lang", "y"])
-    described = corpus.input_rows.describe(np.arange(4))
-    assert corpus.texts() == ["zwei", "eins", "one", "two"]
-    assert described["lang"] == ["d e", "d e", "en", "en"]
-    assert described["y"] == [5, 5, 5, 5]  # the file's own, where it has one
-    path = write("here/lang=__HIVE_DEFAULT_PARTITION__/x.parquet", parquet_bytes(text=["a", "b"]))
-    assert read(path, carry=["lang"]).input_rows.describe(np.arange(2))["lang"] == [None, None]
-    assert "no column 'town'; it has 'text', 'y', 'lang'" in refused(read, "memory://table.parquet", carry=["town"])
-
-
 def test_a_file_that_did_not_change_is_not_read_again(read, put, monkeypatch):
     put("/shelf/x.txt", "one\ntwo\n")
     first = read("memory://shelf/x.txt")
@@ -125,7 +110,7 @@ def test_answers_of_a_web_server_are_reported_without_secrets(read, site):
         line = refused(read, f"{address.replace('//', '//me:secret@')}/x.txt?signature=abc")
         assert said in line
         assert not re.search("secret|abc", line)
-    assert "cannot be reached: " in refused(read, "http://127.0.0.1:9/x.txt")
+    assert "Connect call failed" in refused(read, "http://127.0.0.1:9/x.txt")
 
 
 def test_a_file_of_which_less_comes_than_there_is(read, put, monkeypatch):
@@ -166,36 +151,23 @@ def test_a_driver_that_is_not_installed(read, monkeypatch):
         monkeypatch.setitem(sys.modules, package, None)
         monkeypatch.setattr(sys.modules["fsspec.registry"], "_registry", {})
         line = refused(read, f"{protocol}://x/y.txt")
-        assert f"reading {protocol}:// needs a driver: " in line
+        assert "reading it needs a driver: " in line
         assert package in line
 
 
 def test_what_drivers_raise():
-    class NoCredentialsError(Exception):
-        pass
-
-    class ClientError(Exception):
-        def __init__(self):
-            self.response = {"Error": {"Code": "NoSuchBucket"}, "ResponseMetadata": {"HTTPStatusCode": 404}}
-
     def wrapped(outer, inner):
         outer.__cause__ = inner
         return outer
 
-    denied = [NoCredentialsError("Unable to locate"), PermissionError("x"), wrapped(OSError(), NoCredentialsError())]
-    away = [ConnectionRefusedError(), TimeoutError(), wrapped(FileNotFoundError(), TimeoutError("t"))]
-    failures = {
-        "access denied": denied,
-        "not found": [FileNotFoundError("x"), wrapped(OSError("odd"), ClientError())],
-        "cannot be reached": away,
-        "the connection was cut": [ConnectionResetError()],
-        "cannot be read: two": [RuntimeError("two\nlines")],
-    }
-    for said, errors in failures.items():
-        for error in errors:
-            assert remote.why(error, "s3").startswith(said), error
-    assert "AWS_PROFILE" in remote.why(PermissionError(), "s3")
-    assert "HF_TOKEN" in remote.why(PermissionError(), "hf")
+    for error, said in (
+        (RuntimeError("Unable to locate credentials\nmore"), "cannot be read: Unable to locate credentials;"),
+        (wrapped(PermissionError("Forbidden"), OSError("HeadObject: Forbidden")), "access denied.*: HeadObject"),
+        (FileNotFoundError("x"), "not found$"),
+        (wrapped(FileNotFoundError("x"), TimeoutError("no answer")), "cannot be read: no answer;"),
+        (ConnectionResetError(), "cannot be read: ConnectionResetError; .*run the same command again"),
+    ):
+        assert re.match(said, remote.why(error)), error
 
 
 def test_addresses():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from naive import passages
-from selfsent.data.views.positives import Documents, Neighbour, Span, Surroundings
+from selfsent.data.views.positives import WHOLE, Documents, Mixed, Neighbour, Span, Surroundings, Title
 
 SIZES = (5, 1, 8, 2, 3)
 """Sentences of each document."""
@@ -91,6 +91,36 @@ def test_what_is_read_depends_on_key_and_row_alone(documents, passage):
     alone = [read(documents, passage, 7, ROWS[row : row + 1])[0] for row in ROWS]
     assert alone == read(documents, passage, 7)
     assert alone != read(documents, passage, 8)
+
+
+def test_a_title_is_the_first_sentence_and_finds_all_others(documents):
+    anchors, positives = (read(documents, Title(part)) for part in ("anchor", "positive"))
+    for (number, _, anchor), (_, _, positive) in zip(anchors, positives, strict=True):
+        assert (anchor, positive) == passages.title(SIZES[number])
+
+
+def test_a_document_is_read_as_far_as_an_encoder_reads():
+    long = Documents(np.zeros(100, dtype=np.int64))
+    for row in (0, 50, 99):
+        read, _ = Surroundings(WHOLE, 0.0)(np.array([row]), 0, long)
+        assert read.tolist() == passages.surroundings(100, row, 16, with_itself=False)
+
+
+def test_both_views_of_a_mixture_are_of_one_kind_each_as_likely(documents):
+    anchor = Mixed((None, Title("anchor"), None))
+    positive = Mixed((Surroundings(WHOLE, 0.0), Title("positive"), Span("positive")))
+    drawn = Counter()
+    for key in range(300):
+        both = zip(read(documents, anchor, key), read(documents, positive, key), strict=True)
+        for (number, place, one), (_, _, other) in both:
+            allowed = passages.mixed(SIZES[number], place, 100, with_itself=False)
+            neighbour = passages.mixed(SIZES[number], place, 1, with_itself=False)["neighbour"]
+            kinds = [kind for kind in ("surroundings", "title") if allowed[kind] == (one, other)]
+            kinds += ["neighbour"] if (one, other) in neighbour else []
+            assert kinds, "no kind reads these two"
+            drawn[kinds[0] if len(kinds) == 1 else "several"] += 1
+    assert min(drawn.values()) > 0.7 * 300 * sum(size - 1 for size in SIZES if size > 3) / 3
+    assert set(drawn) == {"surroundings", "title", "neighbour", "several"}
 
 
 @pytest.mark.parametrize("away", [1, -1, 2])

@@ -6,7 +6,8 @@ import json
 import math
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import product
 from typing import Any, Literal
 
 import numpy as np
@@ -16,6 +17,11 @@ from selfsent.data.corpus.streams import fail
 
 BATCH_ROWS, BATCH_CHARACTERS = 8192, 1 << 23
 _SHOWN_COLUMNS = 20
+_NATURAL = (
+    (("title", "headline", "heading", "subject"), ("text", "body", "content", "abstract", "description", "message")),
+    (("question", "query"), ("answer", "response", "reply")),
+)
+"""Names of columns that go with each other: a text of the first kind asks for one of the second."""
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 """An integer as a program writes it: 0042 stays text."""
 
@@ -38,6 +44,18 @@ class Columns:
     """Columns whose values accompany each row; None if the rows of the input need not be recorded."""
     together: tuple[str, ...] = ()
     """Text columns whose texts share a document; empty if there is one."""
+    header: list[str] = field(default_factory=list, compare=False)
+    """All columns of the table, once it has been read."""
+
+    @property
+    def natural(self) -> tuple[str, ...]:
+        """The one text column and one beside it that goes with it, as title and text do, in order; empty if none."""
+        for sides in _NATURAL:
+            named = ([name for name in self.header if name.lower() in side] for side in sides)
+            for pair in product(*named):
+                if self.texts in ((pair[0],), (pair[1],)):
+                    return pair
+        return ()
 
     @property
     def wanted(self) -> list[str]:
@@ -74,7 +92,6 @@ class Batch:
     """One list of (rows,) for each carried column."""
     files: int = 0
     """Number of files that begin with this batch."""
-    skipped_files: int = 0
 
     def __len__(self) -> int:
         return len(self.texts[0])
@@ -202,6 +219,7 @@ def check_header(header: list[str], name: str, columns: Columns, kind: str = "co
     Raises:
         CorpusError: a column is missing or repeated.
     """
+    columns.header[:] = header
     for wanted in columns.wanted:
         if header.count(wanted) > 1:
             fail(name, f"{header.count(wanted)} columns are called {wanted!r}: rename all but one")

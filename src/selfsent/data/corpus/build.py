@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from itertools import compress
 from pathlib import Path
 
@@ -23,7 +21,7 @@ from selfsent.data.corpus.sources import Source
 from selfsent.data.corpus.streams import fail
 from selfsent.data.corpus.table import TABLE, Corpus, CorpusReport
 from selfsent.data.corpus.writer import ArrayFile, InputRowsFile, TableFile, describe, digest_file, write_labels
-from selfsent.progress import errors
+from selfsent.progress import doing
 
 Integers = NDArray[np.int64]
 
@@ -44,12 +42,12 @@ def build_table(source: Source, directory: Path, split: bool, excluded: Corpus |
     Raises:
         CorpusError: a fault in the source, or no text in it.
     """
-    with ExitStack() as opened, _progress() as show:
+    with ExitStack() as opened, doing() as say:
         unwanted = frozenset(map(letters, excluded.texts() if excluded else ())) - {""}
         builder = _Builder(directory, source.columns, split, opened, unwanted, cleaners)
         for batch in source.batches():
             builder.add(batch)
-            show(len(builder.seen))
+            say(f"Reading: {len(builder.seen):,} rows")
         return builder.finish(source.name)
 
 
@@ -83,7 +81,6 @@ class _Builder:
         count = self._counts
         self._separated |= batch.separated
         count["files"] += batch.files
-        count["skipped_files"] += batch.skipped_files
         # Documents without a document column come from a source that splits its texts itself.
         is_split = batch.documents is not None and self._columns.document is None
         self._line_by_line &= batch.blocks is not None or is_split or not len(batch)
@@ -140,6 +137,7 @@ class _Builder:
             rid_of=self._cleaners.counts(),
             holds={name: count / self._sampled for name, count in self._signs.items()},
             together=self._columns.together,
+            natural=self._columns.natural,
             **self._counts,
         )
         description = {
@@ -233,13 +231,3 @@ class _Documents:
 def _filtered(texts: list[list[str]], keep: NDArray[np.bool_]) -> list[list[str]]:
     """The rows (n,) of each column to keep."""
     return texts if keep.all() else [list(compress(column, keep.tolist())) for column in texts]
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[int], None]]:
-    """A counter on standard error if it is a terminal; otherwise nothing."""
-    if not sys.stderr.isatty():
-        yield lambda kept: None
-        return
-    with errors().status("Reading") as status:
-        yield lambda kept: status.update(f"Reading: {kept:,} rows")

@@ -6,78 +6,40 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain, pairwise
-from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
-from urllib.parse import unquote
+from typing import IO, Any
 
 import numpy as np
 
 from selfsent.data.corpus.batch import BATCH_CHARACTERS, BATCH_ROWS, Batch, Columns, check_header, make_batch
-from selfsent.data.corpus.streams import chunks, fail, open_file
+from selfsent.data.corpus.streams import chunks, fail
 from selfsent.errors import first_line
 
-if TYPE_CHECKING:
-    from selfsent.data.corpus.remote import RemoteFile
 
-_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
-
-
-def read_parquet(file: IO[bytes], name: str, columns: Columns, part: range | None = None) -> Iterator[Batch]:
+def read_parquet(file: IO[bytes], name: str, columns: Columns) -> Iterator[Batch]:
     """The chosen columns of a parquet file, a few thousand rows at a time.
 
     Args:
         file: its bytes.
         name: of the file, for errors.
         columns: which to read.
-        part: the rows to read, from 0; all by default.
     """
     with _opened(file, name, columns.wanted) as parquet:
-        inside = parquet.schema_arrow.names
-        folders = {key: value for key, value in _partition(name).items() if key not in inside}
-        check_header([*inside, *folders], name, columns)
-        read = [column for column in columns.wanted if column not in folders]
-        start = part.start if part else 0
+        check_header(parquet.schema_arrow.names, name, columns)
+        start = 0
         try:
-            batches = _record_batches(parquet, read, part or range(parquet.metadata.num_rows))
-            for batch in chain.from_iterable(map(_bounded, batches)):
-                values = {column: [value] * batch.num_rows for column, value in folders.items()}
-                for column in read:
-                    array = batch.column(column)
-                    values[column] = (array.dictionary_decode() if hasattr(array, "dictionary") else array).to_pylist()
+            size = sum(group.total_byte_size for group in _groups(parquet))
+            rows = max(1, min(BATCH_ROWS, BATCH_CHARACTERS * parquet.metadata.num_rows // max(1, size)))
+            for batch in chain.from_iterable(map(_bounded, parquet.iter_batches(rows, columns=columns.wanted))):
+                arrays = (array.dictionary_decode() if hasattr(array, "dictionary") else array for array in batch)
+                values = dict(zip(batch.schema.names, (array.to_pylist() for array in arrays), strict=True))
                 yield make_batch(values, name, columns, range(start + 1, start + 1 + batch.num_rows))
                 start += batch.num_rows
         except UnicodeDecodeError:
             fail(name, "a text is not UTF-8", row=start + 1)
 
 
-def look_at_parquet(path: Path | RemoteFile, columns: Columns) -> tuple[int, dict[str, str]]:
-    """Number of rows of a parquet file, and the kind of each wanted column: bool, int, float or str.
-
-    Raises:
-        CorpusError: it is no complete parquet file, or has no such column.
-    """
-    import pyarrow as pa
-
-    with open_file(path) as file, _opened(file, str(path)) as parquet:
-        types = {field.name: field.type for field in parquet.schema_arrow}
-        check_header([*parquet.schema_arrow.names, *_partition(str(path)).keys() - types], str(path), columns)
-        found = {name: kind_of(types.get(name, pa.null())) or str for name in columns.wanted}
-        return parquet.metadata.num_rows, {name: kind.__name__ for name, kind in found.items()}
-
-
-def kind_of(type_: Any) -> type | None:
-    """The kind of column for a type of Arrow: bool, int, float or str; None for nested types and dates."""
-    import pyarrow as pa
-
-    is_text = pa.types.is_string(type_) or pa.types.is_large_string(type_)
-    if is_text or type_ == pa.uint64():  # may exceed an int of 64 bits
-        return str
-    tests = {bool: pa.types.is_boolean, int: pa.types.is_integer, float: pa.types.is_floating}
-    return next((kind for kind, fits in tests.items() if fits(type_)), None)
-
-
 @contextmanager
-def _opened(file: IO[bytes], name: str, wanted: Sequence[str] = ()) -> Iterator[Any]:
+def _opened(file: IO[bytes], name: str, wanted: Sequence[str]) -> Iterator[Any]:
     """An open parquet file; whatever is wrong with it, then or later, is reported in one line.
 
     Wanted columns of text that are stored with a dictionary stay so: decoded, a few bytes may become gigabytes.
@@ -109,20 +71,6 @@ def _groups(parquet: Any) -> list[Any]:
     return [parquet.metadata.row_group(index) for index in range(parquet.metadata.num_row_groups)]
 
 
-def _record_batches(parquet: Any, columns: list[str], part: range) -> Iterator[Any]:
-    """Consecutive rows of a parquet file, some thousand at a time; row groups without any of them are not read."""
-    groups, total = _groups(parquet), parquet.metadata.num_rows
-    rows = max(1, min(BATCH_ROWS, BATCH_CHARACTERS * total // max(1, sum(group.total_byte_size for group in groups))))
-    ends = np.cumsum([group.num_rows for group in groups])
-    chosen = [i for i, group in enumerate(groups) if ends[i] > part.start and ends[i] - group.num_rows < part.stop]
-    start = int(ends[chosen[0]]) - groups[chosen[0]].num_rows if chosen else 0
-    for batch in parquet.iter_batches(batch_size=rows, row_groups=chosen, columns=columns):
-        first, last = max(part.start - start, 0), min(part.stop - start, batch.num_rows)
-        if first < last:
-            yield batch.slice(first, last - first)
-        start += batch.num_rows
-
-
 def _bounded(batch: Any) -> Iterator[Any]:
     """A batch in slices of at most some million characters, as far as rows go."""
     import pyarrow as pa
@@ -136,9 +84,3 @@ def _bounded(batch: Any) -> Iterator[Any]:
     part = np.cumsum(sizes) // BATCH_CHARACTERS
     borders = [0, *(np.flatnonzero(np.diff(part)) + 1).tolist(), batch.num_rows]
     return (batch.slice(first, last - first) for first, last in pairwise(borders))
-
-
-def _partition(name: str) -> dict[str, str | None]:
-    """Columns encoded in the folders of a partitioned table, such as `lang` in `lang=en/part-0.parquet`."""
-    found = (folder.partition("=") for folder in name.split("/")[:-1])
-    return {key: None if value == _NO_VALUE else unquote(value) for key, sign, value in found if sign}

@@ -117,19 +117,12 @@ def check_corpus(source: SourceName | Sources, **options: Any) -> None:
     Raises:
         CorpusError: as `read_corpus` would.
     """
-    read, cleaners = join_sources(find_sources(source, options)), Cleaners(options.get("clean"))
-    if read.size is None:
-        return
-    undecided = options.get("split_sentences", False) is None
-    if read.size > _SMALL:
+    read = join_sources(find_sources(source, options))
+    Cleaners(options.get("clean"))  # raises if its package is not installed
+    if read.size is not None and read.size > _SMALL:
         next(iter(read.batches()), None)
-    elif not undecided or not _decide_split(read, cache_folder(options.get("cache")) / "corpora", cleaners)[1]:
+    elif read.size is not None:
         read_corpus(source, **options)
-    else:  # Methods for single texts read them whole, so a table of sentences might not be needed.
-        if options.get("exclude") is not None:
-            _excluded(options["exclude"], read.columns, options.get("clean"), options.get("cache"))
-        for _ in read.batches():
-            pass
 
 
 def _decide_split(source: Source, folder: Path, cleaners: Cleaners) -> tuple[Source, bool]:

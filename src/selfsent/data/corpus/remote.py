@@ -26,30 +26,9 @@ _MARKS = (
     *("LastModified", "Last-Modified", "last_modified", "mtime", "updated", "modified", "created", "date_time"),
 )
 """Metadata fields of drivers that change with the contents of a file."""
-_KEYS = {
-    **dict.fromkeys(("s3", "s3a"), "set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"),
-    **dict.fromkeys(("gs", "gcs"), "run gcloud auth application-default login, or set GOOGLE_APPLICATION_CREDENTIALS"),
-    **dict.fromkeys(("az", "abfs", "abfss"), "set AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY"),
-    "hf": "run hf auth login, or set HF_TOKEN",
-}
-_REASONS = (
-    ("RepositoryNotFound", f"not found, or private: check the name, or {_KEYS['hf']}"),
-    (
-        r"\b40[13]\b|Credential|Forbidden|AccessDenied|Unauthorized|RefreshError|GatedRepo|PermissionError",
-        "access denied: credentials are missing, or do not reach this{keys}",
-    ),
-    (
-        "Payload|Reset|IncompleteRead|ServerDisconnected|ContentLength|RemoteProtocol",
-        "the connection was cut ({last}): run the same command again",
-    ),
-    (r"\b404\b|\b410\b", "not found"),
-    (r"\b[45]\d\d\b", "the server answered {found}: try again later"),
-    # Before "not found", which fsspec raises for any web address that it cannot reach.
-    ("Connect|Timeout|gaierror|DNS|Endpoint", "cannot be reached: {last}"),
-    ("NotFound|NoSuch", "not found"),
-    ("", "cannot be read: {first}"),
-)
-"""Messages by pattern of the names of exceptions and their status codes; the first match counts."""
+_DENIED = "access denied: credentials are missing, or do not reach this"
+_ANSWERS = {401: _DENIED, 403: _DENIED, 404: "not found", 410: "not found"}
+"""Messages by the status of a web server."""
 
 
 def is_address(name: str) -> bool:
@@ -181,33 +160,22 @@ def driver_errors(address: str) -> Iterator[None]:
     except CorpusError:
         raise
     except Exception as error:
-        fail(shown(address), why(error, protocol_of(address)))
+        fail(shown(address), why(error))
 
 
-def why(error: BaseException, protocol: str) -> str:
-    """A one-line message for an exception of fsspec's drivers.
-
-    Args:
-        error: of whatever class; a library may have wrapped the original.
-        protocol: such as `s3`.
-    """
-    chain = [error]
-    while cause := chain[-1].__cause__ or (None if chain[-1].__suppress_context__ else chain[-1].__context__):
-        chain.append(cause)
-    if any(isinstance(each, ImportError) for each in chain):
-        return f"reading {protocol}:// needs a driver: {first_line(error)}"  # fsspec says which
-    kinds = [kind.__name__ for each in chain for kind in type(each).__mro__[:-1]]
-    for each in chain:
-        response = getattr(each, "response", None)
-        if isinstance(response, dict):  # botocore's
-            codes = [response.get("ResponseMetadata", {}).get("HTTPStatusCode"), response.get("Error", {}).get("Code")]
-        else:
-            codes = [getattr(each, "status", None), getattr(each, "code", None), getattr(response, "status_code", None)]
-        kinds += [str(code) for code in codes if isinstance(code, str) or code in range(400, 600)]
-    texts = {"last": first_line(chain[-1]), "first": first_line(error)}
-    texts["keys"] = f" ({_KEYS[protocol]})" if protocol in _KEYS else ""
-    matches = ((re.search(pattern, " ".join(kinds)), message) for pattern, message in _REASONS)
-    return next(message.format(found=match[0], **texts) for match, message in matches if match)
+def why(error: BaseException) -> str:
+    """A one-line message for an exception of fsspec's drivers, whose own cause counts."""
+    if isinstance(error, ImportError):
+        return f"reading it needs a driver: {first_line(error)}"  # fsspec says which
+    last = error
+    while cause := last.__cause__ or (None if last.__suppress_context__ else last.__context__):
+        last = cause
+    if isinstance(status := getattr(last, "status", None), int):
+        return _ANSWERS.get(status, f"the server answered {status}: try again later")
+    if isinstance(last, FileNotFoundError):
+        return "not found"
+    reason = _DENIED if isinstance(error, PermissionError) else "cannot be read"
+    return f"{reason}: {first_line(last)}; if the connection was cut, run the same command again"
 
 
 def filesystem_of(address: str) -> tuple[Any, str]:

@@ -171,7 +171,7 @@ def _find_source(source: SourceName) -> Source:
         if _is_path(first):
             texts = list(texts)
             if all(map(_is_path, texts)):
-                return _files([file for each in texts for file in find_files(str(each))], _joined_name(texts))
+                return _files([file for each in texts for file in _find_files(str(each))], _joined_name(texts))
     except OSError as error:
         fail(str(error.filename), f"cannot be read: {error.strerror}")
     return Source("texts given from Python", None, lambda columns: read_texts(texts, columns))
@@ -184,7 +184,7 @@ def _named_source(name: str) -> Source:
         return Source(STDLIB, [STDLIB, *stdlib_identity()], lambda columns: read_stdlib(stdlib_files()))
     path = Path(name)
     if is_address(name) or os.path.lexists(path) or glob.has_magic(name):
-        return _files(find_files(name), shown(name))
+        return _files(_find_files(name), shown(name))
     dataset = None if format_of(path) or path.is_absolute() else HubDataset.parse(name)
     if dataset is None:
         fail(name, "no such file or directory")
@@ -193,7 +193,7 @@ def _named_source(name: str) -> Source:
     return Source(name, [dataset.name, dataset.config, dataset.split], dataset.read)
 
 
-def find_files(name: str) -> Files:
+def _find_files(name: str) -> Files:
     """The files that a name means, local or remote: one, all of known kinds in a folder, or those of a pattern.
 
     Raises:
@@ -253,14 +253,14 @@ def _is_path(item: object) -> bool:
 
 
 def _files(files: Files, name: str) -> Source:
-    states = [state_of(path) for path in files]
+    states = [_state_of(path) for path in files]
     identity = None if None in states else states
     return Source(
-        name, identity, lambda columns: _read_files(files, columns), _total([size_of(file) for file in files])
+        name, identity, lambda columns: _read_files(files, columns), _total([_size_of(file) for file in files])
     )
 
 
-def state_of(file: Path | RemoteFile) -> Sequence[Any] | None:
+def _state_of(file: Path | RemoteFile) -> Sequence[Any] | None:
     """Value that changes with the file, as JSON; None if there is none, as for a pipe."""
     if isinstance(file, RemoteFile):
         return file.state
@@ -268,7 +268,7 @@ def state_of(file: Path | RemoteFile) -> Sequence[Any] | None:
     return (str(file.resolve()), state.st_size, state.st_mtime_ns) if file.is_file() else None
 
 
-def size_of(file: Path | RemoteFile) -> int | None:
+def _size_of(file: Path | RemoteFile) -> int | None:
     """Bytes of a file; None if unknown."""
     if isinstance(file, RemoteFile):
         return file.size

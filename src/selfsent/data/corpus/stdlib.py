@@ -49,13 +49,12 @@ def read_stdlib(files: list[Path]) -> Iterator[Batch]:
     """Sentences of all docstrings, parsed with `ast` and never run; each docstring is a document.
 
     Args:
-        files: Python source files; one that cannot be parsed is skipped and counted.
+        files: Python source files; one that cannot be parsed is skipped.
     """
     for path in files:
-        docstrings = _docstrings(path)
-        found = [(f"{path}:{line}", text) for line, docstring in docstrings or () for text in prose(docstring)]
+        found = [(f"{path}:{line}", text) for line, docstring in _docstrings(path) for text in prose(docstring)]
         documents, texts = ([pair[side] for pair in found] for side in (0, 1))
-        yield Batch([texts], documents=documents, files=1, skipped_files=int(docstrings is None))
+        yield Batch([texts], documents=documents, files=1)
 
 
 def prose(docstring: str) -> list[str]:
@@ -65,14 +64,14 @@ def prose(docstring: str) -> list[str]:
     return [sentence for text in texts for sentence in split_sentences(text) if _is_prose(sentence)]
 
 
-def _docstrings(path: Path) -> list[tuple[int, str]] | None:
-    """Line and text of every docstring of a file, in order; None if it cannot be parsed."""
+def _docstrings(path: Path) -> list[tuple[int, str]]:
+    """Line and text of every docstring of a file, in order; none if it cannot be parsed."""
     try:
         with warnings.catch_warnings(), tokenize.open(path) as file:
             warnings.simplefilter("ignore")
             tree = ast.parse(file.read())
     except (SyntaxError, ValueError, RecursionError, MemoryError, OSError):
-        return None
+        return []
     nodes = [node for node in _statements(tree) if isinstance(node, _DOCUMENTED)]
     found = [(getattr(node, "lineno", 0), ast.get_docstring(node, clean=False)) for node in nodes]
     return sorted((line, text) for line, text in found if text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
@@ -115,22 +115,6 @@ class InputRows:
         rows = np.asarray(self.corpus_rows[inputs])
         return np.asarray((rows >= 0) & (self.first[rows] == inputs))
 
-    def done(self, rows: int) -> int:
-        """Number of leading inputs that are done once the first `rows` rows of the corpus are."""
-        return int(self.first[rows]) if rows < len(self.first) else len(self)
-
-    def progress_callback(self, advance: Callable[[int], None]) -> Callable[[int], None]:
-        """A progress callback in rows of the corpus that calls `advance` in inputs."""
-        rows = reported = 0
-
-        def forward(count: int) -> None:
-            nonlocal rows, reported
-            rows += count
-            advance(self.done(rows) - reported)
-            reported = self.done(rows)
-
-        return forward
-
     def positions(self, inputs: Integers) -> dict[str, Integers]:
         """Positions in the source of `inputs`, (n,), from 0: `row` and, if texts were split, `sentence` in it."""
         if self._source_rows is None:
@@ -153,7 +137,6 @@ class CorpusReport:
     """Counts of rows read, dropped and kept."""
 
     files: int = 0
-    skipped_files: int = 0
     rows_read: int = 0
     empty: int = 0
     too_long: int = 0
@@ -172,6 +155,8 @@ class CorpusReport:
     """Cleaner -> share of the texts, 0 to 1, that it would change, estimated from a sample."""
     together: Sequence[str] = ()
     """Columns of the source whose texts share a document, such as question and answer; empty if there is one."""
+    natural: Sequence[str] = ()
+    """The text column and one that was not read but goes with it, in order, such as title and text; or empty."""
 
     def counted(self, number: int) -> str:
         """A count with the unit of the rows: `1 sentence`, `2 texts`."""
@@ -182,7 +167,7 @@ class CorpusReport:
         return advice(self.holds, flag)
 
     def summary(self, between: str = "\n") -> str:
-        """One line on the corpus, then `between` and a second one if texts were changed or files skipped."""
+        """One line on the corpus, then `between` and a second one if texts were changed."""
         dropped = [f"{self.empty:,} empty"] if self.empty else []
         dropped += [counted(self.duplicates, "duplicate")] if self.duplicates else []
         dropped += [f"{self.excluded:,} to be left out"] if self.excluded else []
@@ -193,11 +178,10 @@ class CorpusReport:
 
     @property
     def changes(self) -> str:
-        """One line on changed texts and skipped files; empty if there are none."""
+        """One line on changed texts; empty if there are none."""
         counts = (
             (self.control_characters, "row", "rid of control characters"),
             (self.too_long, "text", "cut short"),
-            (self.skipped_files, "file", "skipped"),
         )
         changed = [f"{counted(count, unit)} {what}" for count, unit, what in counts if count]
         for name, (count, empty) in self.rid_of.items():

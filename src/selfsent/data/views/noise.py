@@ -210,12 +210,10 @@ class MaskTokens:
     comes later, so a batch of long sentences may be left without any target.
 
     Args:
-        ratio: share of the tokens (or of the words) to predict.
-        whole_words: draw words instead of tokens, all tokens of a word together.
+        ratio: share of the tokens to predict.
     """
 
     ratio: float = 0.15
-    whole_words: bool = False
 
     def __call__(self, tokens: Tokens, key: int, template: Template) -> Tokens:
         """Mask tokens of every sentence, and set the targets."""
@@ -226,11 +224,7 @@ class MaskTokens:
         if len(tokens.ids) == 0:
             return tokens
         rows, within = tokens.rows[tokens.sentence], tokens.within
-        if self.whole_words:
-            words = _Words(tokens, key)
-            chosen = _drawn(words.uniform(), words.sentence, self.ratio)[words.word]
-        else:
-            chosen = _drawn(uniforms(key, rows, within), tokens.sentence, self.ratio)
+        chosen = _drawn(uniforms(key, rows, within), tokens.sentence, self.ratio)
         kind = uniforms(key, rows, within, draw=1)
         ordinary = np.flatnonzero(template.ordinary)
         other = ordinary[(uniforms(key, rows, within, draw=2) * len(ordinary)).astype(np.int64)]

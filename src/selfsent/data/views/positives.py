@@ -14,6 +14,9 @@ import numpy as np
 from selfsent.data.ragged import ranges
 from selfsent.data.random import uniforms
 
+WHOLE = 16
+"""Sentences on either side of one that stand for its document: more are hardly ever read."""
+
 
 class Documents:
     """Neighbouring sentences: the rows of a corpus in the order of their documents.
@@ -137,7 +140,10 @@ class Surroundings:
     within: int = 3
     kept: float = 0.1
 
-    length_option = "within"
+    @property
+    def length_option(self) -> str | None:
+        """`within`, unless it is the whole document."""
+        return None if self.within == WHOLE else "within"
 
     def __call__(self, rows: np.ndarray, key: int, documents: Documents) -> tuple[np.ndarray, np.ndarray]:
         """The sentences around each row; a row that is alone in its document gets itself."""
@@ -168,6 +174,57 @@ class Neighbour:
         there = position + self.away
         positions = np.where((there < first) | (there >= last), position, there)
         return documents.rows(positions), np.ones(len(rows), dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Title:
+    """The first sentence of a row's document, its title where there is one; or, as `positive`, all that follows it.
+
+    Args:
+        part: `anchor` or `positive`.
+    """
+
+    part: Literal["anchor", "positive"]
+
+    @property
+    def length_option(self) -> str | None:
+        """No option limits it."""
+        return None
+
+    def __call__(self, rows: np.ndarray, key: int, documents: Documents) -> tuple[np.ndarray, np.ndarray]:
+        """The first sentence of each row's document, or those after it; of a document of one sentence itself."""
+        first = documents.rows(documents.around(rows)[0])
+        if self.part == "anchor":
+            return first, np.ones(len(rows), dtype=np.int64)
+        return Surroundings(WHOLE, kept=0.0)(first, key, documents)
+
+
+@dataclass(frozen=True)
+class Mixed:
+    """One of several passages for each row, each equally likely; views with as many of them draw the same one.
+
+    Args:
+        passages: None for the row itself.
+    """
+
+    passages: tuple[Passage | None, ...]
+
+    @property
+    def length_option(self) -> str | None:
+        """That of the first passage with one."""
+        return next((each.length_option for each in self.passages if each and each.length_option), None)
+
+    def __call__(self, rows: np.ndarray, key: int, documents: Documents) -> tuple[np.ndarray, np.ndarray]:
+        """The sentences of each row's passage."""
+        drawn = (uniforms(key, rows, draw=4) * len(self.passages)).astype(np.int64)
+        parts = [np.flatnonzero(drawn == number) for number in range(len(self.passages))]
+        counts, found = np.ones(len(rows), dtype=np.int64), list[np.ndarray]()
+        for part, passage in zip(parts, self.passages, strict=True):
+            read, counts[part] = passage(rows[part], key, documents) if passage else (rows[part], 1)
+            found.append(read)
+        order = np.concatenate(parts)  # of the rows, as they stand in `found`
+        starts = (np.cumsum(counts[order]) - counts[order])[np.argsort(order)]
+        return np.concatenate(found)[ranges(starts, counts)], counts
 
 
 def _between(low: np.ndarray, high: np.ndarray, share: np.ndarray) -> np.ndarray:

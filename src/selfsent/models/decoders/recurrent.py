@@ -20,28 +20,22 @@ class RecurrentDecoder(nn.Module):
     """A GRU over word vectors from left to right, conditioned on the sentence vector s.
 
     At every step, s enters both gates and the new state (Kiros et al. 2015, equations 5 to 7): the input is the word
-    vector concatenated with s. The first state is s where the widths agree, else W s; with `both` it is tanh(W s), as
-    in the code of Hill et al. 2016.
+    vector concatenated with s. The first state is s; with `both` it is tanh(W s), as in the code of Hill et al. 2016.
 
     Args:
         model: the encoder, which also gives the word vectors.
-        size: numbers in a state; 0 for as many as the sentence vector has.
         reads: where s enters.
     """
 
-    def __init__(self, model: Encoder, size: int, reads: Reads) -> None:
+    def __init__(self, model: Encoder, reads: Reads) -> None:
         super().__init__()
         tokenizer = model.tokenizer
         self.start = start_for(model, (tokenizer.bos_token_id, tokenizer.cls_token_id, tokenizer.pad_token_id))
-        vector = model.embedding_size
-        self.size, self.reads = size or vector, reads
+        size, self.reads = model.embedding_size, reads
         width = model.word_vectors(torch.zeros(1, dtype=torch.long, device=model.device)).shape[-1]
-        self.network = nn.GRU(width + (0 if reads == "start" else vector), self.size)
+        self.network = nn.GRU(width + (0 if reads == "start" else size), size)
         begin_orthogonal(self.network)
-        self.begin: nn.Module | None = None
-        if reads != "steps":
-            plain = reads == "start" and self.size == vector
-            self.begin = nn.Identity() if plain else nn.Linear(vector, self.size)
+        self.begin = nn.Linear(size, size) if reads == "both" else nn.Identity()
 
     def reading(self, whole: Packed) -> Packed:
         """Input for whole sentences; the target of each token is the next one, the end included."""
@@ -53,7 +47,7 @@ class RecurrentDecoder(nn.Module):
         if self.reads != "start":
             inputs = torch.cat([inputs.float(), vectors.float()[read.sentence]], dim=-1)
         first = None
-        if self.begin is not None:
+        if self.reads != "steps":
             order = torch.from_numpy(read.order).to(vectors.device)
             first = self.begin(vectors.float())[order][None]
             first = first.tanh() if self.reads == "both" else first

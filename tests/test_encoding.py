@@ -7,13 +7,18 @@ import pyarrow as pa
 import pytest
 
 import tiny
-from selfsent.encoding import BatchEncoder
-from selfsent.encoding.batch import _loaded
+from selfsent.encoding import BatchEncoder, _loaded
 from selfsent.errors import CorpusError, SettingsError
 from selfsent.models.encoding import encode
 from selfsent.models.loading import load_encoder
 
 TEXTS = ["", *tiny.make_sentences(5), "  ", tiny.make_sentences(1)[0]]
+
+
+@pytest.fixture(scope="module")
+def base(base_of):
+    """The directory of a tiny encoder."""
+    return str(base_of("bert", initializer_range=0.5))
 
 
 @pytest.fixture(scope="module")

@@ -1,9 +1,9 @@
-"""Adds a column of vectors to batches of a table."""
+"""A column of vectors for batches of a table, in engines that distribute them: Ray, Spark, Dask and Daft."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -70,12 +70,6 @@ class BatchEncoder:
         self.fast, self.int8, self.threads, self.prompt = fast, int8, threads, prompt
         self.clean = Cleaners(clean if clean is None or isinstance(clean, str) else list(clean)).names
 
-    @property
-    def size(self) -> int:
-        """Dimension of the vectors."""
-        with _ONE:
-            return self._encoder().embedding_size
-
     def __call__(self, batch: Any) -> Any:
         """The same batch with a column of vectors, float32.
 
@@ -107,10 +101,13 @@ class BatchEncoder:
             return batch.assign(**{self.vector_column: list(vectors)})
         if not arrow:
             return {**batch, self.vector_column: vectors}
-        return batch.append_column(self.vector_column, as_column(vectors))
+        import pyarrow as pa
+
+        lists = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), vectors.shape[1])
+        return batch.append_column(self.vector_column, lists)
 
     def vectors(self, texts: Iterable[Any]) -> NDArray[np.float32]:
-        """The vectors of texts, (n, d); zeros for empty texts, None and NaN.
+        """The vectors of texts, (n, d); zeros for empty texts, None and NaN. Repeated texts are computed once.
 
         Raises:
             CorpusError: a text is neither a string nor missing.
@@ -118,24 +115,17 @@ class BatchEncoder:
         """
         if isinstance(texts, str):
             raise SettingsError(ONE_STRING)
-        taken_out = Cleaners(self.clean)([_as_text(text, row) for row, text in enumerate(texts)])
-        return self.vectors_of_clean(clean(taken_out)[0])
-
-    def vectors_of_clean(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """The vectors of cleaned texts, (n, d); repeated texts are computed once."""
         from selfsent.models.encoding import encode
 
-        numbers = {text: number for number, text in enumerate(dict.fromkeys(filter(None, texts)))}
+        cleaned, _ = clean(Cleaners(self.clean)([_as_text(text, row) for row, text in enumerate(texts)]))
+        numbers = {text: number for number, text in enumerate(dict.fromkeys(filter(None, cleaned)))}
         with _ONE:
-            encoder = self._encoder()
+            encoder = _loaded(self.model, files_of(resolve(self.model)), self.fast, self.int8, self.threads)
             found = encode(encoder, list(numbers), side=self.prompt)
         zeros = np.zeros((1, encoder.embedding_size), dtype=np.float32)
-        rows = np.array([numbers.get(text, len(numbers)) for text in texts], np.int64)
+        rows = np.array([numbers.get(text, len(numbers)) for text in cleaned], np.int64)
         vectors: NDArray[np.float32] = np.concatenate([found, zeros])[rows]
         return vectors
-
-    def _encoder(self) -> Encoder:
-        return _loaded(self.model, files_of(resolve(self.model)), self.fast, self.int8, self.threads)
 
 
 @lru_cache(maxsize=2)
@@ -157,10 +147,3 @@ def _as_text(value: Any, row: int) -> str:
     if is_missing(value):
         return ""
     raise CorpusError(f"row {row} of a batch: {type(value).__name__} {str(value)[:40]!r} where a text must be")
-
-
-def as_column(vectors: NDArray[np.float32]) -> Any:
-    """Vectors (n, d) as pyarrow's fixed-size lists."""
-    import pyarrow as pa
-
-    return pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), vectors.shape[1])

@@ -1,0 +1,139 @@
+"""Reranking: a strong model puts the best candidates of a quick one in order, as `search --rerank` does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from selfsent.data.vector_files import Vectors, inner
+from selfsent.errors import DataError, SettingsError
+from selfsent.evaluation.encoder import Encoder, FittedEncoder, PairEncoder
+from selfsent.evaluation.lexical import Hybrid, bm25_of
+from selfsent.evaluation.stats.resampling import Floats
+
+CANDIDATES = 100
+"""Candidates of a query: chosen by judged answers (docs/log)."""
+WITH_RERANKING = "+rerank:"
+"""In a model's name: what finds the candidates, and what puts them in order."""
+
+
+def reranking(name: str) -> tuple[str, str] | None:
+    """The two models in the name of a search that reranks; None for other names."""
+    first, sign, second = name.partition(WITH_RERANKING)
+    return (first, second) if sign and not Path(name).exists() else None
+
+
+class Reranker:
+    """What puts candidates in order: a sentence encoder by its cosine and words, a cross-encoder by its score.
+
+    Args:
+        encoder: either of them.
+        candidates: of each query.
+
+    Raises:
+        SettingsError: it is neither, or there are no candidates.
+    """
+
+    def __init__(self, encoder: Encoder, candidates: int = CANDIDATES) -> None:
+        self.crosses = isinstance(encoder, PairEncoder)
+        if not (encoder.has_vectors or self.crosses) or isinstance(encoder, FittedEncoder):
+            raise SettingsError(f"{encoder.name} cannot rerank: give a sentence encoder or a cross-encoder")
+        if candidates < 1:
+            raise SettingsError(f"`candidates` is {candidates}; it is 1 at least")
+        self.encoder, self.candidates = encoder, candidates
+        self.lexical_weight = 0.0 if self.crosses else encoder.lexical_weight
+        """Weight of words beside its scores."""
+
+    def scores(self, queries: Sequence[str], texts: Sequence[Sequence[str]]) -> list[Floats]:
+        """The cosine, or a cross-encoder's score, of each query and each of its own texts."""
+        each = [text for own in texts for text in own]
+        if not each:
+            return [np.zeros(0)] * len(queries)
+        if self.crosses:
+            asking = [query for query, own in zip(queries, texts, strict=True) for _ in own]
+            return np.split(self.encoder.similarity(asking, each), np.cumsum([*map(len, texts)])[:-1])
+        asked, held = self.encoder.sides(queries, each, search=True)
+        parts = np.split(held, np.cumsum([*map(len, texts)])[:-1])
+        return [part @ query for part, query in zip(parts, asked, strict=True)]
+
+
+class Reranked(Encoder):
+    """Search whose best candidates a reranker puts in order; the others follow as they were found.
+
+    Args:
+        first: what finds the candidates: with words, as `search` does, unless it counts words itself.
+        reranker: what puts them in order.
+        language: of the stemmer; by default that of the texts.
+    """
+
+    def __init__(self, first: Encoder, reranker: Reranker, language: str | None = None) -> None:
+        self.first = Hybrid(first, language=language) if first.has_vectors else first
+        self.reranker, self.language, second = reranker, language, reranker.encoder
+        name = f"{first.name}{WITH_RERANKING}{second.name}"
+        super().__init__(self._no_vectors, name, f"{self.first.pooling}>{second.pooling}", second.trained_on)
+        self.has_vectors = False
+
+    def sides(self, queries: Sequence[str], texts: Sequence[str], search: bool = False) -> tuple[Any, Any]:
+        """Rows for queries and texts, with scores as inner products.
+
+        Raises:
+            DataError: no search, but texts that are alike.
+        """
+        if not search:
+            raise self._unfit()
+        bm25 = bm25_of(queries, texts, self.language)
+        rows = zip(self.first.sides(queries, texts, search), (queries, texts), (bm25.queries, bm25.texts), strict=True)
+        asked, held = (_Rows(self.reranker, *each) for each in rows)
+        return asked, held
+
+    def similarity(self, left: Sequence[str], right: Sequence[str]) -> Floats:
+        """Unsupported.
+
+        Raises:
+            DataError: always.
+        """
+        raise self._unfit()
+
+    @property
+    def measure(self) -> str:
+        """Name of `similarity` in the signature."""
+        words = f"+{weight:g}bm25" if (weight := self.reranker.lexical_weight) else ""
+        return f"{self.first.measure}>{self.reranker.encoder.measure}{words}@{self.reranker.candidates}"
+
+    def _no_vectors(self, texts: Sequence[str]) -> Vectors:
+        raise self._unfit()
+
+    def _unfit(self) -> DataError:
+        return DataError(f"{self.name} puts what a search finds in order, so this task cannot use it")
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Queries or texts as a search finds them, with the sparse words beside a reranker's scores."""
+
+    reranker: Reranker
+    first: Any
+    texts: Sequence[str]
+    words: Any
+
+    def __getitem__(self, rows: slice) -> _Rows:
+        return replace(self, first=self.first[rows], texts=self.texts[rows], words=self.words[rows])
+
+    @property
+    def T(self) -> _Rows:  # noqa: N802 - as in numpy
+        """Itself: `@` transposes the right side."""
+        return self
+
+    def __matmul__(self, other: _Rows) -> Vectors:
+        """(q, n) scores, those of candidates above all others."""
+        found = inner(self.first, other.first)
+        chosen = np.argsort(-found, axis=1, kind="stable")[:, : self.reranker.candidates]
+        again = self.reranker.scores(self.texts, [[other.texts[row] for row in rows] for rows in chosen])
+        for row, (columns, scores) in enumerate(zip(chosen, again, strict=True)):
+            scores = scores + self.reranker.lexical_weight * inner(self.words[row], other.words[columns])[0]
+            found[row, columns] = scores - scores.min() + found[row].max() + 1
+        return found
