@@ -51,7 +51,7 @@ from selfsent.search.vectors import open_encoder
 from selfsent.settings import Settings, non_defaults, split_arguments, with_signature_of
 from selfsent.training.budget import Clock
 from selfsent.training.candidates import Candidates, mine as mine_candidates
-from selfsent.training.defaults import DEFAULT_METHOD
+from selfsent.training.defaults import DEFAULT_METHOD, is_strong
 from selfsent.training.fit import fit, isolated_rng, rows_with_neighbours
 from selfsent.training.plan import Plan, config_of, default_plan, doubt, make_plan
 from selfsent.training.run_config import ModelOptions, Notice, RunConfig
@@ -359,6 +359,11 @@ def _notices(plan: Plan, corpus: Corpus, hold_out: HoldOut, request: _Request) -
         read, left = corpus.view_columns[: plan.columns], corpus.view_columns[plan.columns :]
         yield f"{method} reads {', '.join(read)} and not {', '.join(left)}"
     yield plan.summary()
+    if plan.reads_documents and is_strong(plan.base):
+        yield (
+            "the base is a strong sentence encoder: rank with words, as search does; training adds little here, so look"
+            " at the scores before you use the result"
+        )
     if flags := plan.for_encoders:
         yield f"the base is a sentence encoder already, so training keeps what it knows: {flags}"
     if hold_out.test is not None and (own := plan.other_pooling):

@@ -33,7 +33,7 @@ def base(base_of):
 @pytest.mark.parametrize("at_most", [0.95, 0.5, 1.0])
 def test_the_hardest_are_those_of_a_sorted_list(at_most):
     drawn = np.random.default_rng(0)
-    scores, partner = drawn.normal(size=(40, 9)).round(1), drawn.normal(size=40).round(1)
+    scores, partner = drawn.normal(size=(40, 9)), drawn.normal(size=40)
     scores[:, 3] = -np.inf
     scores[:3] = -np.inf
     slow = [comparisons.hardest(row, own, 4, at_most) for row, own in zip(scores.tolist(), partner, strict=True)]

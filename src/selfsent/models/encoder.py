@@ -123,7 +123,7 @@ class Encoder(nn.Module):
         model, index = self.sentence_transformer, self._pooling_index
         if any(getattr(module, "in_features", width) != width for module in list(model)[index + 1 :]):
             raise BaseEncoderError(
-                f"this base has a dense layer after its pooling that takes no vectors of width {width}: choose another"
+                f"the dense layer after its pooling takes no vectors of width {width}: choose another base"
             )
         pooling = type(model[index])(**{**model[index].get_config_dict(), "embedding_dimension": width})
         pooling.load_state_dict(model[index].state_dict())
@@ -149,7 +149,7 @@ class Encoder(nn.Module):
             raise BaseEncoderError(f"this base has modules before its pooling, which layers={layers} would replace")
         if self.transformer is not self.sentence_transformer[0].model:
             raise BaseEncoderError(
-                f"sentence-transformers reads only the last layer of this base's encoder: layers={layers} cannot be"
+                f"sentence-transformers reads only the last layer of this base: leave out layers={layers}"
             )
         config = self.transformer.config
         self.put_before_pooling([layer_mean(self.hidden_size, config.num_hidden_layers, layers)], self.hidden_size)

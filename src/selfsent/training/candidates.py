@@ -25,8 +25,10 @@ from selfsent.models.fingerprint import files_fingerprint
 from selfsent.models.loading import load_encoder
 from selfsent.resumable import RowTable
 
-_FORMAT, _CHUNK = 1, 256
-"""Version of what is kept, and texts that are ranked for, and kept, together."""
+_FORMAT = 1
+"""Version of what is kept."""
+_CHUNK, _BLOCK = 256, 1 << 24
+"""Texts that are ranked for, and kept, together, and scores held at once, at most."""
 
 
 @dataclass(frozen=True)
@@ -60,8 +62,10 @@ def hardest(scores: np.ndarray, partner: np.ndarray, count: int, at_most: float 
     """
     limit = partner - (1 - at_most) * np.abs(partner)
     allowed = np.where(scores <= limit[:, None], scores, -np.inf)
-    best = np.argsort(-allowed, axis=1, kind="stable")[:, :count]
-    best = np.where(np.take_along_axis(allowed, best, 1) > -np.inf, best, -1)
+    best = np.argpartition(-allowed, min(count, allowed.shape[1]) - 1, axis=1)[:, :count]
+    found = np.take_along_axis(allowed, best, 1)
+    best = np.where(found > -np.inf, best, -1)
+    best = np.take_along_axis(best, np.argsort(-found, axis=1, kind="stable"), 1)
     return np.pad(best, ((0, 0), (0, count - best.shape[1])), constant_values=-1)
 
 
@@ -154,10 +158,7 @@ def mine(
         encoder = load_encoder(base)
         encoder.tokenizer.model_max_length = min(max_length or np.inf, encoder.tokenizer.model_max_length)
         rank = _ranked(asked, encoder, by)
-        for places in np.split(np.arange(len(rows)), range(_CHUNK, len(rows), _CHUNK)):
-            places = places[table.done[rows[places]] == 0]
-            if not len(places):
-                continue
+        for places in _chunks(table, rows, max(1, min(_CHUNK, _BLOCK // len(asked.texts)))):
             scores, partner = rank(places)
             best = hardest(scores, partner, count, at_most)
             kept = np.where(best < 0, -np.inf, np.take_along_axis(scores, best, 1))
@@ -169,6 +170,12 @@ def mine(
     numbers, scores = np.split(np.ascontiguousarray(table.vectors), [count], axis=1)
     lone = np.where(done, numbers, np.arange(len(corpus))[:, None])
     return Candidates(lone, np.ascontiguousarray(scores).view(np.float32))
+
+
+def _chunks(table: RowTable, rows: np.ndarray, size: int) -> list[np.ndarray]:
+    """Places in rows (q,) that are not done, up to `size` together."""
+    left = np.flatnonzero(table.done[rows] == 0)
+    return np.split(left, range(size, len(left), size))
 
 
 def _ranked(asked: Asked, encoder: Encoder, by: MinedBy) -> Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]:
@@ -239,10 +246,7 @@ def judged(
         asked, directory = Asked(corpus, rows, whole), str(resolve(teacher))
         model = CrossEncoder(directory, local_files_only=True, model_kwargs={"use_safetensors": True})
         place = {int(row): number for number, row in enumerate(asked.searched)}
-        for places in np.split(np.arange(len(rows)), range(_CHUNK, len(rows), _CHUNK)):
-            places = places[table.done[rows[places]] == 0]
-            if not len(places):
-                continue
+        for places in _chunks(table, rows, _CHUNK):
             pairs, there = list[tuple[str, str]](), np.isfinite(candidates.scores[rows[places]])
             numbers = candidates.rows[rows[places]]
             for n, texts in enumerate(zip(asked.queries(places), asked.partners(places), strict=True)):

@@ -50,12 +50,7 @@ def isolated_rng() -> AbstractContextManager[None]:
 
 
 def fit(
-    corpus: Corpus,
-    rows: np.ndarray,
-    plan: Plan,
-    directory: RunDirectory,
-    run_config: RunConfig,
-    progress: Progress | None = None,
+    corpus: Corpus, rows: np.ndarray, plan: Plan, directory: RunDirectory, run_config: RunConfig, progress: Progress
 ) -> Encoder:
     """Train, and save the model in the run directory.
 
@@ -75,7 +70,6 @@ def fit(
         OutputError: the run directory cannot be written.
         TrainingError: the run went wrong; the last good checkpoint is kept.
     """
-    progress = progress or Progress()
     plan = plan.on(corpus)
     labels, class_names = plan.known(corpus, rows) or (None, ())
     rows = rows_with_neighbours(plan, corpus, rows, progress.notice)

@@ -135,7 +135,7 @@ class Plan:
         plan = dataclasses.replace(self, options=self.options.fitted(**facts_of(corpus)))
         if plan.columns > len(corpus.view_columns):
             raise SettingsError(
-                f"{self.method.name} needs {plan.columns} text columns; the corpus has {len(corpus.text_columns)}:"
+                f"{plan.method.name} needs {plan.columns} text columns; the corpus has {len(corpus.text_columns)}:"
                 " name them with text_columns"
             )
         if plan.reads_documents and corpus.documents is None:
@@ -289,8 +289,7 @@ def _check(method: Method, settings: Settings, options: Any, whiten: float) -> N
     check_batch_size(method, options, settings.batch_size)
     if options.is_batchwise and settings.accumulate > 1:
         raise SettingsError(
-            f"{method.name} compares the sentences of a batch, so `accumulate` would change what it learns:"
-            " lower batch_size instead"
+            f"{method.name} compares the sentences of a batch, and `accumulate` cuts it: lower batch_size instead"
         )
 
 
