@@ -17,6 +17,8 @@ from selfsent.data.views.view import View
 from selfsent.distributed import gather, rank
 from selfsent.errors import SettingsError, guess
 from selfsent.methods.method import OF_DOCUMENTS, Learner, Loss, Method, MethodOptions
+from selfsent.models.bases import resolve
+from selfsent.models.cross_encoder import is_cross_encoder
 from selfsent.models.encoder import Encoder
 from selfsent.naming import names
 from selfsent.settings import Settings, setting
@@ -369,6 +371,9 @@ class RankingLearner(Learner):
     def __init__(self, model: Encoder, options: MNRL) -> None:
         super().__init__(model, options)
         # In a tuple it is no submodule: neither trained, nor wrapped, nor part of checkpoints.
+        for name in options.teachers:
+            if not is_cross_encoder(resolve(name)):
+                raise SettingsError(f"the teacher {name} is no cross-encoder: give one, or teacher=search")
         self._base = (model.twin().eval().requires_grad_(False),) if options.keep_base else ()
 
     def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
