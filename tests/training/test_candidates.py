@@ -8,7 +8,7 @@ import tiny
 from naive import comparisons
 from naive.words import bm25_share, words_of
 from selfsent.data.corpus import read_corpus
-from selfsent.errors import Damaged, SettingsError
+from selfsent.errors import Damaged
 from selfsent.models.encoding import encode
 from selfsent.models.loading import load_encoder
 from selfsent.training import candidates
@@ -113,8 +113,6 @@ def test_a_cross_encoder_scores_partners_and_candidates(pairs, base, base_of):
     from selfsent.models.cross_encoder import CrossEncoder
 
     found = mine(pairs, ALL, base, 2)
-    with pytest.raises(SettingsError, match="is no cross-encoder: give one, or search"):
-        judged(pairs, ALL, found, base, whole=False)
     model = CrossEncoder(load_encoder(base), 1, torch.nn.Sigmoid())
     model.save(pairs.directory / "judge")
     scores = judged(pairs, ALL, found, str(pairs.directory / "judge"), whole=False)

@@ -18,7 +18,6 @@ from selfsent.lexical import BM25, Analyzer, language_of
 from selfsent.lexical.analyzer import SAMPLED
 from selfsent.methods.ranking import MinedBy
 from selfsent.models.bases import resolve
-from selfsent.models.cross_encoder import is_cross_encoder
 from selfsent.models.encoder import Encoder
 from selfsent.models.encoding import encode
 from selfsent.models.fingerprint import files_fingerprint
@@ -227,14 +226,7 @@ def judged(
     whole: bool,
     advance: Callable[[int], None] = lambda count: None,
 ) -> np.ndarray:
-    """(corpus rows, 1 + k) scores of partners and candidates by a cross-encoder, kept as `mine` keeps its own.
-
-    Raises:
-        BaseEncoderError: no such teacher.
-        SettingsError: it is no cross-encoder.
-    """
-    if not is_cross_encoder(resolve(teacher)):
-        raise SettingsError(f"the teacher {teacher} is no cross-encoder: give one, or search")
+    """(corpus rows, 1 + k) scores of partners and candidates by a cross-encoder, kept as `mine` keeps its own."""
     rows, size = np.unique(rows), candidates.scores.shape[1]
     digest = hashlib.sha256(candidates.rows[rows].tobytes() + rows.tobytes()).hexdigest()
     key = json.dumps([_FORMAT, corpus.view_columns, whole, digest, files_fingerprint(teacher)]).encode()
