@@ -63,7 +63,7 @@ class Search(Results):
         metavar="MODEL",
     )
     candidates: int | None = setting(
-        None, "texts that --rerank reads for each query, --top at least (default: 100)", minimum=1
+        None, "texts that --rerank reads for each query, --top at least (default: 200)", minimum=1
     )
     model: str | None = setting(None, "where the model of --index is now (default: where it was)")
 

@@ -93,7 +93,7 @@ def as_reranker(model: Any, candidates: int | None = None, *, fast: bool = False
 
     Args:
         model: a `Reranker`; a sentence encoder or a cross-encoder, as for `as_encoder`; or an encoder of selfsent.
-        candidates: of each query; None for 100.
+        candidates: of each query; None for 200.
         fast: as for `as_encoder`.
         int8: likewise.
 

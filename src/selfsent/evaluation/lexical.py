@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,11 @@ def without_words(name: str) -> str:
 
 def bm25_of(queries: Sequence[str], texts: Sequence[str]) -> BM25:
     """BM25 of queries over texts, with the stems of their language."""
+    return _bm25(tuple(queries), tuple(texts))
+
+
+@lru_cache(maxsize=2)  # an exam ranks the same texts by several weights, for two sets of queries
+def _bm25(queries: tuple[str, ...], texts: tuple[str, ...]) -> BM25:
     found = BM25(queries, Analyzer(language_of(texts)))
     found.add(texts)
     return found
@@ -82,18 +88,19 @@ class Hybrid(Encoder):
     Document frequencies are those of the texts to search, or of both sides of the pairs.
 
     Args:
-        encoder: one with vectors, and the weight of BM25.
+        encoder: one with vectors.
+        weight: of BM25; by default the encoder's own.
 
     Raises:
         DataError: the encoder has no vectors.
     """
 
-    def __init__(self, encoder: Encoder) -> None:
+    def __init__(self, encoder: Encoder, weight: float | None = None) -> None:
         if not encoder.has_vectors:
             raise DataError(f"{encoder.name}{WITH_WORDS}: {encoder.name} has no vectors to add words to")
         training = encoder.trained_on, encoder.trained_by
         super().__init__(None, encoder.name + WITH_WORDS, encoder.pooling + WITH_WORDS, *training)
-        self.encoder, self.lexical_weight = encoder, encoder.lexical_weight
+        self.encoder, self.lexical_weight = encoder, encoder.lexical_weight if weight is None else weight
         self.measure = f"cos+{self.lexical_weight:g}bm25"
 
     def sides(self, queries: Sequence[str], texts: Sequence[str], search: bool = False) -> tuple[Any, Any]:

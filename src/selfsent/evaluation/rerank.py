@@ -15,7 +15,7 @@ from selfsent.evaluation.encoder import Encoder, PairEncoder
 from selfsent.evaluation.lexical import Hybrid, bm25_of
 from selfsent.evaluation.stats.resampling import Floats
 
-CANDIDATES = 100
+CANDIDATES = 200
 """Candidates of a query: chosen by judged answers (docs/log)."""
 WITH_RERANKING = "+rerank:"
 """In a model's name: what finds the candidates, and what puts them in order."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, cast
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
 
 from selfsent.data.packed import Packed, concatenate
 from selfsent.data.views.noise import CropWords, DeleteWords, Noise, PickWords
@@ -46,6 +47,8 @@ _UNREAD = {"within": 1, "span": 1, "overlap": False, "kept": 0.1}
 """These options, each with the only value allowed where nothing reads it."""
 LONG = {"document", "title"}
 """Positives that are as long as a document."""
+LARGE, BLOCK = 1 << 22, 1 << 20
+"""Scores beyond which a batch is compared in blocks, and scores of a block."""
 NOISES: dict[str, Callable[[Any], Noise]] = {
     **{"delete_words": DeleteWords, "pick_words": PickWords, "crop_words": CropWords}
 }
@@ -151,13 +154,10 @@ class PairOptions(ViewOptions):
             )
 
 
-def similarities(vectors: Tensor, candidates: Tensor) -> Tensor:
-    """(n, N) inner products in float32 of this process' vectors, (n, d), and the candidates of all, (n, d) on each."""
-    return (vectors @ gather(candidates).T).float()
-
-
-def no_negatives(query: Packed, candidates: Sequence[Packed], hard: int = 0, by_document: bool = True) -> Tensor:
-    """(n, k N) whether a candidate, of all processes, must not count against a query of this one.
+def no_negatives(
+    query: Packed, candidates: Sequence[Packed], hard: int = 0, by_document: bool = True
+) -> Callable[[slice], Tensor]:
+    """Of rows of the n queries, (rows, k N) whether a candidate, of all processes, must not count against each.
 
     Likely answers do not count: texts equal to the query or its partner, partners of equal queries, and texts of the
     query's document. Of hard negatives, which are known to be no answers, only the text counts.
@@ -168,31 +168,45 @@ def no_negatives(query: Packed, candidates: Sequence[Packed], hard: int = 0, by_
         hard: number of batches, at the end, that are hard negatives.
         by_document: whether candidates of the same document are left out, too, and not equal ones alone.
     """
-    found = []
-    for number, batch in enumerate(candidates):
-        texts = gather(batch.texts)
-        same = (query.texts[:, None] == texts) | (candidates[0].texts[:, None] == texts)
-        if number == 0:
-            same = same | (query.texts[:, None] == gather(query.texts))
-        if by_document and query.documents is not None and number < len(candidates) - hard:
-            assert batch.documents is not None
-            same = same | (query.documents[:, None] == gather(batch.documents))
-        found.append(same)
-    return torch.cat(found, dim=1)
+    own, partners, documents = query.texts, candidates[0].texts, query.documents if by_document else None
+    queries, texts, near = gather(own), [gather(batch.texts) for batch in candidates], list[Tensor]()
+    for batch in candidates[: len(candidates) - hard] if documents is not None else ():
+        assert batch.documents is not None
+        near.append(gather(batch.documents))
+
+    def excluded(rows: slice) -> Tensor:
+        found = [(own[rows, None] == each) | (partners[rows, None] == each) for each in texts]
+        found[0] = found[0] | (own[rows, None] == queries)
+        for number, each in enumerate(near):
+            assert documents is not None
+            found[number] = found[number] | (documents[rows, None] == each)
+        return torch.cat(found, dim=1)
+
+    return excluded
 
 
-def in_batch_cross_entropy(scores: Tensor, excluded: Tensor | None = None) -> Tensor:
+def by_rows(loss: Callable[[slice], Tensor], rows: int, columns: int) -> Tensor:
+    """A sum over rows of a (rows, columns) matrix; a large one is never held whole, but block by block."""
+    size = rows if rows * columns <= LARGE else max(1, BLOCK // columns)
+    if size >= rows:
+        return loss(slice(0, rows))
+    parts = [checkpoint(loss, slice(start, start + size), use_reentrant=False) for start in range(0, rows, size)]
+    return torch.stack(cast(list[Tensor], parts)).sum()
+
+
+def in_batch_cross_entropy(scores: Tensor, excluded: Tensor | None = None, first: int | None = None) -> Tensor:
     """−Σᵢ log exp(sᵢᵢ) / Σⱼ exp(sᵢⱼ), over the candidates j of all processes (Henderson et al. 2017, section 4).
 
     Args:
         scores: (n, m) of this process' queries and all candidates, the first n of each process being its queries'
             partners.
         excluded: (n, m) which candidates do not count; a query's own partner always does.
+        first: the partner of the first query; by default they are all queries of this process.
 
     Returns:
         A float32 scalar: the sum over the n queries, in nats.
     """
-    own = torch.arange(len(scores), device=scores.device) + rank() * len(scores)
+    own = torch.arange(len(scores), device=scores.device) + (rank() * len(scores) if first is None else first)
     if excluded is not None:
         scores = scores.masked_fill(excluded.scatter(1, own[:, None], False), -torch.inf)
     return F.cross_entropy(scores.float(), own, reduction="sum")
@@ -221,8 +235,13 @@ def ranking_loss(
     Returns:
         A float32 scalar: the sum over the n texts, in nats.
     """
-    scores = torch.cat([scale * similarities(vectors, each) for each in candidates], dim=1)
-    return in_batch_cross_entropy(scores, no_negatives(query, texts, hard, by_document))
+    everyone, excluded = [gather(each) for each in candidates], no_negatives(query, texts, hard, by_document)
+
+    def loss(rows: slice) -> Tensor:
+        scores = torch.cat([scale * (vectors[rows] @ each.T).float() for each in everyone], dim=1)
+        return in_batch_cross_entropy(scores, excluded(rows), rank() * len(vectors) + rows.start)
+
+    return by_rows(loss, len(vectors), sum(map(len, everyone)))
 
 
 def nt_xent(pairs: Sequence[Tensor], targets: Sequence[Tensor], temperature: float, views: Sequence[Packed]) -> Tensor:
@@ -261,9 +280,15 @@ def similarity_loss(vectors: Tensor, targets: Tensor, scale: float) -> Tensor:
         scale: s.
     """
     own = torch.arange(len(vectors), device=vectors.device)[:, None] + rank() * len(vectors)
-    # Not minus infinity, which times a probability of zero would be no number.
-    p, q = ((scale * similarities(part, part)).scatter(1, own, -1e4).log_softmax(dim=1) for part in (vectors, targets))
-    return F.kl_div(p, q, reduction="sum", log_target=True)
+    sides = [(part, gather(part)) for part in (vectors, targets)]
+
+    def loss(rows: slice) -> Tensor:
+        # Not minus infinity, which times a probability of zero would be no number.
+        scores = ((scale * (part[rows] @ each.T).float()).scatter(1, own[rows], -1e4) for part, each in sides)
+        p, q = (each.log_softmax(dim=1) for each in scores)
+        return F.kl_div(p, q, reduction="sum", log_target=True)
+
+    return by_rows(loss, len(vectors), len(sides[0][1]))
 
 
 @dataclass(frozen=True)

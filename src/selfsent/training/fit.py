@@ -124,6 +124,7 @@ def _model_and_learner(plan: Plan) -> tuple[Encoder, Learner]:
     """The encoder of a plan and its learner; their random initial weights are a function of the seed."""
     torch.manual_seed(plan.settings.seed)
     model = load_encoder(plan.base, plan.pooling, plan.dropout)
+    model.mini_batch_size = plan.settings.mini_batch_size  # before the learner copies it
     if plan.head:
         put_head(model, plan.head)
     with warnings.catch_warnings():
