@@ -374,7 +374,7 @@ class RankingLearner(Learner):
 
     Henderson et al. 2017, section 4; with cosines, scale and hard negatives as in sentence-transformers. Added to it is
     `keep_base` times KL(q ‖ p), where q and p are the softmaxes, over the other texts of the batch, of the base's
-    similarities and of the model's; and `teacher_weight` times `list_loss` over each text's partner and mined negatives.
+    similarities and of the model's; and `teacher_weight` times `list_loss` over a text's partner and mined negatives.
 
     | | shape | |
     |---|---|---|
