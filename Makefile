@@ -4,8 +4,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-# A process for each core; a file of tests stays in one, with what its tests share.
-PYTEST_OPTIONS ?= --numprocesses=logical --maxprocesses=4 --dist=loadfile
+# A process for each core; a file of tests stays in one, with what its tests share. The slowest are listed.
+PYTEST_OPTIONS ?= --numprocesses=logical --maxprocesses=4 --dist=loadfile --durations=30 --durations-min=1
 
 DEMO_OUTPUT ?= runs/demo
 DEMO_OPTIONS ?=

@@ -3,7 +3,7 @@
     python experiments/mteb_check.py bundled bundled-encoder bundled-raw --output docs/results/quality/mteb_check.json
 
 STS-B, Banking77 (classification), 20 Newsgroups (clustering) and counsel answers (retrieval) become tasks of mteb that
-read the local mirror, and mteb runs them on `selfsent.evaluation.adapters.MtebModel`. Beside it stand the scores of
+read the local mirror, and mteb runs them on the SentenceTransformer. Beside it stand the scores of
 `selfsent evaluate` for STS-B and of experiments/domain.py for retrieval; the classifier and the clusters of mteb are
 repeated by hand, with scikit-learn on vectors that never went through mteb.
 """
@@ -32,12 +32,13 @@ from sklearn.cluster import MiniBatchKMeans
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import v_measure_score
 
-from selfsent.evaluation.adapters import MtebModel
 from selfsent.evaluation.datasets.declared import Store
 from selfsent.evaluation.encoder import Encoder
 from selfsent.evaluation.encoders import as_encoder
 from selfsent.evaluation.suites import TASKS
 from selfsent.files import write_json
+from selfsent.models.bases import resolve
+from selfsent.models.saved import load_sentence_transformer
 
 ROOT = Path(os.environ.get("SELFSENT_DATA", ""))
 SEED = 42
@@ -131,7 +132,7 @@ def main() -> None:
     warnings.simplefilter("ignore")
     found: dict[str, Any] = {}
     for name in options.model:
-        model, encoder = MtebModel(name), as_encoder(name)
+        model, encoder = load_sentence_transformer(resolve(name)), as_encoder(name)
         theirs = {}
         for task in (Sts(), Classification(), Clustering(), Retrieval()):
             result = mteb.evaluate(model, task, cache=None)

@@ -42,7 +42,7 @@ from selfsent.models.saved import is_static
 from selfsent.training.run_directory import versions
 
 CHOSEN_BY, SETS = ("counsel", "scitldr"), ("cranfield", "cisi", "counsel", "scitldr")
-LONGEST, RESAMPLES, SEEDS = 128, 2000, (0, 1, 2)
+LONGEST, RESAMPLES = 128, 2000
 WAYS: dict[str, dict[str, Any]] = {
     "neighbours": {},
     "document": {"positives": "document"},
@@ -50,6 +50,10 @@ WAYS: dict[str, dict[str, Any]] = {
     "title": {"positives": "title"},
     "title,document": {"positives": "title,document"},
     "document,neighbours": {"positives": "document,neighbours"},
+    "title,document, not whitened": {"positives": "title,document", "whiten": 0.0},
+    "title,document, mined": {"positives": "title,document", "mined": 2},
+    "title,document, mined by words": {"positives": "title,document", "mined": 2, "mined_by": "words"},
+    "title,document, list": {"positives": "title,document", "mined": 4, "teacher": "search", "teacher_scale": 8.0},
     "title,document,neighbours": {"positives": "title,document,neighbours"},
 }
 """Options of each way, beside those of `neighbours`."""
@@ -136,11 +140,13 @@ def chosen(rows: list[dict[str, Any]], base: str, way: str) -> tuple[float, floa
     return max(done, key=lambda setting: done[setting]) if done else None
 
 
-def wanted(base: str, kind: str, ways: list[str], tests: bool, rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def wanted(
+    base: str, grid: Any, ways: list[str], tests: bool, seeds: range, rows: list[dict[str, Any]]
+) -> Iterator[dict[str, Any]]:
     """The rows to compute."""
     for way, name in product(ways, SETS if tests else CHOSEN_BY):
-        settings = [chosen(rows, base, way)] if tests else list(product(*GRIDS[kind]))
-        for (rate, epochs), seed in product(filter(None, settings), SEEDS if tests else (0,)):
+        settings = [chosen(rows, base, way)] if tests else list(product(*grid))
+        for (rate, epochs), seed in product(filter(None, settings), seeds):
             split = "test" if tests else "dev"
             yield {"base": base, "set": name, "way": way, "split": split, "rate": rate, "epochs": epochs, "seed": seed}
 
@@ -182,7 +188,10 @@ def main() -> None:
     parser.add_argument("--runs", type=Path, default=Path("runs/search_training"))
     parser.add_argument("--base", default="bundled", help="a base, or NAME=DIRECTORY")
     parser.add_argument("--ways", nargs="+", default=list(WAYS), choices=list(WAYS))
+    parser.add_argument("--rates", nargs="+", type=float, help="in place of those of the grid")
+    parser.add_argument("--epochs", nargs="+", type=float, help="in place of those of the grid")
     parser.add_argument("--tests", action="store_true")
+    parser.add_argument("--seeds", type=int, default=3, help="of --tests")
     parser.add_argument("--table", action="store_true")
     options = parser.parse_args()
     warnings.filterwarnings("ignore")
@@ -191,8 +200,10 @@ def main() -> None:
         return
     name, _, directory = options.base.partition("=")
     base, split = directory or name, "test" if options.tests else "dev"
-    before = dict[str, dict[str, np.ndarray]]()
-    for row in wanted(name, kind_of(base), options.ways, options.tests, kept(options.output)):
+    before, grid = dict[str, dict[str, np.ndarray]](), GRIDS[kind_of(base)]
+    grid = (options.rates or grid[0], options.epochs or grid[1])
+    seeds = range(options.seeds if options.tests else 1)
+    for row in wanted(name, grid, options.ways, options.tests, seeds, kept(options.output)):
         known = kept(options.output)
         if any(row.items() <= other.items() for other in known):
             continue

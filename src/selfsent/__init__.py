@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from selfsent.version import __version__
 
 if TYPE_CHECKING:
-    from selfsent.api import cluster, encode, export, pairs, train
+    from selfsent.api import cluster, encode, export, mine, pairs, train
     from selfsent.comparison import compare
     from selfsent.data.corpus import Corpus, read_corpus
     from selfsent.evaluation import evaluate
@@ -32,6 +32,7 @@ __all__ = [
     "export",
     "load_run",
     "make_table",
+    "mine",
     "over_seeds",
     "pairs",
     "pretrain",
@@ -42,7 +43,7 @@ __all__ = [
     "train_stages",
 ]
 _HOMES = {
-    "api": ("cluster", "encode", "export", "pairs", "train"),
+    "api": ("cluster", "encode", "export", "mine", "pairs", "train"),
     "comparison": ("compare",),
     "data.corpus": ("Corpus", "read_corpus"),
     "evaluation": ("evaluate",),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from functools import partial
@@ -29,6 +29,7 @@ from selfsent.files import remove, write_json, write_text
 from selfsent.lexical.scores import PAIR_WEIGHT, check_weight
 from selfsent.methods import METHODS, get_method, method_of
 from selfsent.methods.method import MethodOptions
+from selfsent.methods.ranking import MinedBy
 from selfsent.models.bases import resolve
 from selfsent.models.cross_encoder import is_cross_encoder
 from selfsent.models.encoder import Encoder
@@ -49,7 +50,8 @@ from selfsent.search.pairs import by_words, candidates_for
 from selfsent.search.vectors import open_encoder
 from selfsent.settings import Settings, non_defaults, split_arguments, with_signature_of
 from selfsent.training.budget import Clock
-from selfsent.training.defaults import DEFAULT_METHOD
+from selfsent.training.candidates import Candidates, mine as mine_candidates
+from selfsent.training.defaults import DEFAULT_METHOD, is_strong
 from selfsent.training.fit import fit, isolated_rng, rows_with_neighbours
 from selfsent.training.plan import Plan, config_of, default_plan, doubt, make_plan
 from selfsent.training.run_config import ModelOptions, Notice, RunConfig
@@ -357,6 +359,11 @@ def _notices(plan: Plan, corpus: Corpus, hold_out: HoldOut, request: _Request) -
         read, left = corpus.view_columns[: plan.columns], corpus.view_columns[plan.columns :]
         yield f"{method} reads {', '.join(read)} and not {', '.join(left)}"
     yield plan.summary()
+    if plan.reads_documents and is_strong(plan.base):
+        yield (
+            "the base is a strong sentence encoder: rank with words, as search does; training adds little here, so look"
+            " at the scores before you use the result"
+        )
     if flags := plan.for_encoders:
         yield f"the base is a sentence encoder already, so training keeps what it knows: {flags}"
     if hold_out.test is not None and (own := plan.other_pooling):
@@ -436,6 +443,38 @@ def pairs(
     vectors = encode_corpus(model, corpus)
     found = most_similar_pairs(vectors, *candidates_for(top, threshold, word_weight))
     return by_words(found, corpus, top, threshold, word_weight, language) if word_weight else found
+
+
+def mine(
+    model: str | PathLike[str],
+    corpus: Corpus,
+    negatives: int = 3,
+    by: MinedBy = "both",
+    at_most: float = 0.95,
+    advance: Callable[[int], None] = lambda count: None,
+) -> Candidates:
+    """Hard negatives of pairs: second texts that rank high for a first text, and are not its partner.
+
+    They are kept with the corpus, so that they are mined once.
+
+    Args:
+        model: a name of an encoder.
+        corpus: pairs.
+        negatives: of each pair.
+        by: what ranks. base: the cosine; words: BM25; both: as `search` ranks.
+        at_most: largest score of a negative, as a share of the partner's (Moreira et al. 2024, arXiv:2407.15831).
+        advance: called with the number of rows done since the last call.
+
+    Returns:
+        `rows` (pairs, negatives): the row of each negative, whose second text it is, and the row itself where there
+        are fewer; `scores` (pairs, 1 + negatives): of the partner and of the negatives, −inf where there are fewer.
+
+    Raises:
+        SelfsentError: no such encoder, or no pairs.
+    """
+    if len(corpus.view_columns) < 2:
+        raise SettingsError("negatives are mined for pairs: read the corpus with two text_columns")
+    return mine_candidates(corpus, np.arange(len(corpus)), str(model), negatives, by, at_most, advance=advance)
 
 
 def cluster(model: Model, corpus: Corpus, clusters: int = 20, seed: int = 0) -> Clusters:

@@ -14,8 +14,6 @@ from selfsent.display import leads, visible
 
 _LITERAL: dict[str, Any] = {"markup": False, "emoji": False, "highlight": False}
 """Texts of a corpus, names and errors are shown literally, without rich's markup."""
-_WIDE = 120
-"""Columns of a terminal that fit all figures of a run next to its bar."""
 
 
 class Progress:
@@ -69,8 +67,7 @@ class Shown(Progress):
             if step == steps or step % max(1, steps // 10) == 0:
                 self.notice(f"step {step} of {steps}  {_figures(figures)}")
             return
-        narrow = errors().width < _WIDE
-        self._bar("training").update(steps, completed=step, description=_figures(figures, narrow))
+        self._bar("training").update(steps, completed=step, description=_figures(figures))
 
     def count(self, what: str, done: int, total: int) -> None:
         """The bar of a count, which goes when all is done."""
@@ -162,12 +159,11 @@ def _shows_bars() -> bool:
     return errors().is_terminal or (errors().is_jupyter and find_spec("ipywidgets") is not None)
 
 
-def _figures(figures: Mapping[str, float], narrow: bool = False) -> str:
+def _figures(figures: Mapping[str, float]) -> str:
     if "loss" not in figures:  # before the first line of the log, when there may be a score already
         return ""
     parts = [f"loss {figures['loss']:.3f}", f"{figures['sentences_per_second']:,.0f} sentences/s"]
-    if not narrow:
-        parts += [f"{figures['tokens_per_second']:,.0f} tokens/s"]
-        parts += [f"mean cosine {figures['mean_cosine']:.2f}"] if "mean_cosine" in figures else []
+    parts += [f"{figures['tokens_per_second']:,.0f} tokens/s"]
+    parts += [f"mean cosine {figures['mean_cosine']:.2f}"] if "mean_cosine" in figures else []
     parts += [f"dev {figures['score']:.2f}"] if "score" in figures else []
     return "  ".join(parts)

@@ -64,6 +64,9 @@ class Settings:
     alpha: float = setting(0.99, "share that RMSprop's mean of squares keeps in a step", minimum=0.0, maximum=1.0)
     clip: float = setting(1.0, "largest norm of the gradient; 0 does not clip", minimum=0.0)
     accumulate: int = setting(1, "micro-batches a batch is cut into, to save memory", minimum=1)
+    mini_batch_size: int | None = setting(
+        None, "sentences in the encoder at a time, to save memory: the loss still compares the whole batch", minimum=1
+    )
     max_length: int = setting(128, "tokens kept of a sentence, special tokens included", minimum=4)
     precision: Precision = setting("auto", "auto: bfloat16 where a short timing finds it faster")
     seed: int = setting(0, "seed of everything random", minimum=0, maximum=2**31 - 1)

@@ -189,7 +189,7 @@ def test_augmenters_that_do_not_go_together(corpus, tmp_path, monkeypatch, wordn
         augment(corpus, [[Pairs()]], output)
     with pytest.raises(AugmenterError, match=r"synonym.* changed none of the first 32 texts: WordNet knows English"):
         augment(corpus, [[Synonym(wordnet=str(wordnet))]], output)
-    with pytest.raises(OutputError, match=r"must end in .parquet"):
+    with pytest.raises(SettingsError, match=r"must end in .parquet"):
         augment(corpus, [[Shuffle()]], tmp_path / "views.csv")
     (tmp_path / "folder.parquet").mkdir()
     with pytest.raises(OutputError, match="is a directory"):

@@ -35,7 +35,7 @@ def test_views_figures_and_a_sample(augment, base, tmp_path):
         (("--with", "synonyms"), (), "there is no augmenter 'synonyms'; did you mean 'synonym'?"),
         (("--with", "mlm"), ("--ratio", 0), "--ratio is 0.0; it must be above 0"),
         (("--with", "mlm"), ("--model", "./none"), "there is no directory ./none"),
-        (("--with", "mlm"), ("--output", "views.csv"), "--output views.csv must end in .parquet"),
+        (("--with", "mlm"), ("--output", "views.csv"), "views.csv must end in .parquet"),
         ((), (), "the following arguments are required: --with"),
     ],
 )

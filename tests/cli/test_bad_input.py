@@ -92,6 +92,16 @@ def test_absent_data_is_found_out_before_training(train, tmp_path, monkeypatch):
         ),
         (("search", "bundled", "no-such.txt", "query", "--rerank", "./none"), "there is no directory ./none"),
         (("evaluate", "bundled+rerank:./none", "--task", "stsb"), "there is no directory ./none"),
+        (("pairs", "bundled-raw", "CORPUS", "--top", "0"), "--top is 0"),
+        (("pairs", "bundled-raw", "CORPUS", "--threshold", "1.5"), "--threshold is 1.5"),
+        (("pairs", "bundled-raw", "CORPUS", "--word-weight", "-1"), "the weight of words is -1"),
+        (("pairs", "bundled-raw", "CORPUS", "--language", "engish"), "did you mean 'english'?"),
+        (("pairs", "bundled-raw", "CORPUS", "--output", "pairs.txt"), "must end in .csv"),
+        (("cluster", "bundled-raw", "CORPUS", "--clusters", "1"), "--clusters is 1; it must be at least 2"),
+        (("cluster", "bundled-raw", "CORPUS", "--seed", "-1"), "--seed is -1"),
+        (("recipes", "beside"), "needs the directories of runs"),
+        (("recipes", "beside", ".", "--data", "."), "leave --data out"),
+        (("recipes", "beside", "."), "holds no finished run of a recipe"),
         (("evaluate", "bundled-raw"), "nothing to score: give --task, --suite or --documents"),
         (("evaluate", "bundled-raw", "--task", "stsx"), "there is no task 'stsx'"),
         (("evaluate", "./no-such-model", "--task", "stsb"), "there is no directory ./no-such-model"),
@@ -107,9 +117,9 @@ def test_absent_data_is_found_out_before_training(train, tmp_path, monkeypatch):
         ),
     ],
 )
-def test_every_command_complains_in_one_line(arguments, said, selfsent, tmp_path, monkeypatch):
+def test_every_command_complains_in_one_line(arguments, said, selfsent, sentences, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert said in selfsent(*arguments).complaint
+    assert said in selfsent(*({"CORPUS": sentences}.get(word, word) for word in arguments)).complaint
     assert list(tmp_path.iterdir()) == []
 
 

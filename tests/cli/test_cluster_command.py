@@ -1,5 +1,4 @@
 import pyarrow.parquet as pq
-import pytest
 
 
 def test_groups_on_the_terminal_and_in_a_file(selfsent, model, sentences, tmp_path):
@@ -18,18 +17,6 @@ def test_groups_on_the_terminal_and_in_a_file(selfsent, model, sentences, tmp_pa
     assert sum(sizes) == 120
     first = table["cosine"][: sizes[0]]
     assert first == sorted(first, reverse=True)
-
-
-@pytest.mark.parametrize(
-    ("options", "complaint"),
-    [
-        (("--clusters", 1), "--clusters is 1; it must be at least 2"),
-        (("--seed", -1), "--seed is -1"),
-        (("--output", "groups.txt"), "must end in .csv"),
-    ],
-)
-def test_bad_input(selfsent, model, sentences, options, complaint):
-    assert complaint in selfsent("cluster", model, sentences, *options).complaint
 
 
 def test_sentences_with_equal_vectors_make_fewer_groups(selfsent, model, tmp_path):

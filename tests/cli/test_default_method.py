@@ -76,17 +76,23 @@ def test_sentences_alone_in_their_document_are_counted_and_left_out(train, tmp_p
     assert not (tmp_path / "other").exists()
 
 
-def test_a_base_that_is_a_sentence_encoder_keeps_what_it_knows_unless_told_not_to(train, documents, model, tmp_path):
+def test_a_base_that_is_a_sentence_encoder_keeps_what_it_knows_unless_told_not_to(
+    train, documents, model, tmp_path, monkeypatch
+):
     options = ("--method", "neighbours", "--base", model, "--sentences", 64)
     kept = train(*options, corpus=documents)
     assert "so training keeps what it knows: --keep-base 1" in kept.err
     assert record(tmp_path / "run")["asked"]["options"]["keep_base"] == 1
+    assert "rank with words" not in kept.err
+    monkeypatch.setattr("selfsent.training.defaults.LARGE", 100)
     free = train(*options, "--keep-base", 0, corpus=documents, output=tmp_path / "free")
     assert "what it knows" not in free.err
+    assert "a strong sentence encoder: rank with words, as search does; training adds little here" in free.err
     assert record(tmp_path / "free")["asked"]["options"]["keep_base"] == 0
     raw = train("--method", "neighbours", "--sentences", 64, corpus=documents, output=tmp_path / "raw")
     assert record(tmp_path / "raw")["asked"]["options"]["keep_base"] == 0
     assert raw.status == 0
+    assert "rank with words" not in raw.err
 
 
 def test_a_run_of_one_document_and_of_alike_sentences_is_no_success(train, tmp_path):

@@ -105,22 +105,6 @@ def test_ids_are_in_every_file(run, tmp_path, ending):
     assert type(rows_of(tmp_path / "search.parquet")[0]["post"] if ending == "parquet" else 1) is int
 
 
-def test_split_sentences_keep_the_way_back(run, tmp_path):
-    done = run("encode", "--split-sentences", "--output", tmp_path / "v.parquet", "--id-column", "post")
-    assert "10 vectors of 32 numbers" in done.err
-    found = pq.read_table(tmp_path / "v.parquet", columns=["post", "row", "sentence", "text"]).to_pylist()
-    assert [(row["post"], row["row"], row["sentence"]) for row in found[:3]] == [(100, 0, 0), (100, 0, 1), (101, 1, 0)]
-    assert [row["text"] for row in found[:3]] == ["ba de fi go.", "Mo ki la.", ""]
-    run("cluster", "--split-sentences", "--output", tmp_path / "c.csv", "--clusters", 2)
-    assert {(row["row"], row["sentence"]) for row in rows_of(tmp_path / "c.csv")} >= {
-        ("5", "0"),
-        ("5", "1"),
-        ("6", "0"),
-    }
-    npy = run("encode", "--split-sentences", "--output", tmp_path / "v.npy")
-    assert "does not say which row a sentence is of" in npy.err
-
-
 def test_results_as_one_object(run, tmp_path):
     shown = run("search", "--json", "-", *CARRIED)
     (query,) = json.loads(shown.out)["queries"]

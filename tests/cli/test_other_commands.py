@@ -163,7 +163,7 @@ def test_what_is_read_is_not_replaced(selfsent, model, sentences, tmp_path):
     kept.unlink()
     for _ in range(2):
         assert selfsent("encode", model, folder, "--output", folder / "v.npy").status == 0
-    assert "which is read" in selfsent("evaluate", table, "--pairs", table, "--csv", table).complaint
+    assert "which is read" in selfsent("evaluate", table, "--pairs", table, "--page", table).complaint
     scored = tmp_path / "scored.tsv"
     scored.write_text("ba\tde\t1\nko\tmi\t0\nla\tnu\t2\n")
     for _ in range(2):
@@ -174,7 +174,7 @@ def test_what_is_read_is_not_replaced(selfsent, model, sentences, tmp_path):
     assert selfsent("evaluate", model, "--pairs", scored, "--vectors", kept).status == 0
     assert "which is read" in selfsent("evaluate", kept, "--pairs", scored, "--vectors", kept).complaint
     assert "--output is empty" in selfsent("search", model, table, "ba", "--output", "").complaint
-    assert "which is read" in selfsent("evaluate", model, "--documents", table, "--csv", table).complaint
+    assert "which is read" in selfsent("evaluate", model, "--documents", table, "--page", table).complaint
     other = ("pairs", model, sentences, "--without", table)
     assert "which is read" in selfsent(*other, "--output", table).complaint
     assert table.read_bytes() == before

@@ -50,23 +50,6 @@ def test_approximate_pairs_come_with_their_recall(selfsent, model, sentences):
     assert done.out == exact.out
 
 
-@pytest.mark.parametrize(
-    ("arguments", "complaint"),
-    [
-        (("--top", 0), "--top is 0"),
-        (("--threshold", 1.5), "--threshold is 1.5"),
-        (("--word-weight", -1), "the weight of words is -1"),
-        (("--language", "engish"), "did you mean 'english'?"),
-        (("--output", "pairs.txt"), "must end in .csv"),
-        (("--output", "pairs.csv/x.csv"), "is a file"),
-    ],
-)
-def test_bad_options(selfsent, model, sentences, tmp_path, monkeypatch, arguments, complaint):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "pairs.csv").touch()
-    assert complaint in selfsent("pairs", model, sentences, *arguments).complaint
-
-
 def test_encode_goes_on_where_it_was_interrupted(selfsent, model, sentences, tmp_path, monkeypatch):
     from selfsent.resumable import RowTable
 

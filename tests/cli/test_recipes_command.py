@@ -45,23 +45,3 @@ def test_an_encoder_that_needs_no_training_is_scored_as_it_is(selfsent, tmp_path
     (row,) = json.loads((tmp_path / "run" / "beside.json").read_text())
     assert row["ours"] == pytest.approx(100.0)
     assert json.loads(selfsent("recipes", "beside", tmp_path / "run", "--json").out) == [row]
-
-
-def test_runs_are_put_beside_the_papers_rows(selfsent, tmp_path):
-    assert "needs the directories of runs" in selfsent("recipes", "beside").complaint
-    assert "leave --data out" in selfsent("recipes", "beside", tmp_path, "--data", tmp_path).complaint
-    done = selfsent("recipes", "beside", tmp_path)
-    assert (done.status, done.err.count("\n")) == (2, 1)
-    assert "holds no finished run of a recipe" in done.err
-    recipe = selfsent("recipes", "show", "tsdae_baselines").out
-    (tmp_path / "bm25").mkdir()
-    (tmp_path / "bm25" / "recipe.yaml").write_text(recipe)
-    (tmp_path / "bm25" / "run.json").write_text(json.dumps({"status": "finished", "asked": {"variant": "BM25"}}))
-    scores = {task: {"score": 70.0 + place} for place, task in enumerate(("twitterpara", "askubuntu"))}
-    (tmp_path / "bm25" / "evaluation.json").write_text(json.dumps({"scores": scores}))
-    told = selfsent("recipes", "beside", tmp_path / "bm25")
-    assert told.status == 0
-    assert "TSDAE table 2: BM25" in told.out
-    assert "TwitterPara" in told.out
-    plain = json.loads(selfsent("recipes", "beside", tmp_path / "bm25", "--json").out)
-    assert sorted(row["ours"] for row in plain) == [70.0, 71.0]

@@ -3,8 +3,6 @@ import json
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -134,17 +132,13 @@ def test_interrupt_saves_and_says_how_to_go_on(base, sentences, tmp_path, selfse
     run, log = tmp_path / "a run", tmp_path / "log"
     given = [str(each) for each in arguments("simcse", base, sentences, run)]
     given[given.index(str(STEPS))] = "100000"
-    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
-    with log.open("w") as file:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "selfsent", *given], stderr=file, stdout=file, env=environment
-        )
+    process = processes.start(given, log)
     try:
         while not list((run / "checkpoints").glob("step-*")) if run.exists() else True:
-            assert process.poll() is None, log.read_text()
+            assert process.is_alive(), log.read_text()
             time.sleep(0.02)
-        process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 130, log.read_text()
+        os.kill(process.pid, signal.SIGINT)
+        assert processes.finish(process) == 130, log.read_text()
     finally:
         process.kill()
     last = log.read_text().splitlines()[-1]

@@ -129,13 +129,3 @@ def test_hostile_text_is_shown_as_it_is(selfsent, base, tmp_path):
     assert hostile[1] in found.out
     assert not {"\x1b", "\x07"} & set(found.out + done.err)
     assert "<script>" in selfsent("search", output / "model", tmp_path / name, "[red]", "[/b]", "--top", 33).out
-
-
-def test_the_page_has_a_map_of_both_encoders_unless_it_is_not_wanted(train, tmp_path):
-    assert train("--method", "zscore", "--map", 50).status == 0
-    page = (tmp_path / "run" / "report.html").read_text()
-    assert page.count("<canvas") == 2
-    assert "50 of 120 sentences, drawn at random" in page
-    assert train("--method", "zscore", "--map", 0, "--overwrite").status == 0
-    assert "<canvas" not in (tmp_path / "run" / "report.html").read_text()
-    assert "--map is -1" in train("--method", "zscore", "--map", -1, "--overwrite").complaint

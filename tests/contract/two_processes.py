@@ -13,6 +13,7 @@ from cells import Cell
 import tiny
 from selfsent import train_stages
 from selfsent.distributed import rank, world_size
+from selfsent.models.encoder import Encoder
 from selfsent.settings import Settings
 from selfsent.training.loop import Loop, Meter
 from selfsent.training.run_config import RunConfig
@@ -42,6 +43,14 @@ RUNS = {
     "mnrl": {"hard_negatives": True, "both_directions": True},
     "cross-encoder": {"both_orders": True},
     "distil by mse": {"objective": "mse"},
+    "neighbours, cached": {},
+    "simcse, cached": {"delete_words": 0.3},
+    "ct, cached": {"negatives": 2},
+    "ct-inbatch, cached": {},
+    "bootstrap, cached": NETWORKS,
+    "ntxent, cached": NETWORKS,
+    "mnrl, cached": {"hard_negatives": True, "both_directions": True},
+    "distil, cached": {},
 }
 RECIPE = """\
 base: {base}
@@ -69,6 +78,9 @@ def train(bases):
     for architecture, run in PLACES:
         cell = Cell(run.replace(",", "").split()[0], architecture)
         learner = cell.learner(bases / architecture, dropout=0.0, **RUNS[run])
+        for part in learner.modules():
+            if isinstance(part, Encoder) and "cached" in run:
+                part.mini_batch_size = 5
         settings = SETTINGS.but(accumulate=1 + ("accumulated" in run))
         batches = cell.batches(learner, settings, SENTENCES)
         loop = Loop(learner, batches, settings, RunDirectory(bases), RunConfig())

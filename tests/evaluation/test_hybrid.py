@@ -13,7 +13,7 @@ from selfsent.evaluation.encoders import as_encoder, check_model
 from selfsent.evaluation.lexical import Hybrid
 from selfsent.evaluation.tasks.label_free import passage_sides
 from selfsent.evaluation.tasks.published import finds_its_row as by_translation
-from selfsent.lexical import Analyzer
+from selfsent.lexical import Analyzer, language_of
 
 TEXTS = ["the red car stops", "a red bus, a red Car", "the train is late again", "late", "!?", "the red car stops"]
 QUERIES = ["red car", "the late train", "unknown words", "red red bus", "?"]
@@ -24,7 +24,9 @@ def vectors_of(texts):
 
 
 def test_words_are_added_to_the_cosine():
-    encoder = Hybrid(Encoder(vectors_of, "m"), 0.7, "english")
+    plain = Encoder(vectors_of, "m")
+    plain.lexical_weight = 0.7
+    encoder = Hybrid(plain)
     found = inner(*encoder.sides(QUERIES, TEXTS))
     cosines = unit(vectors_of(QUERIES)) @ unit(vectors_of(TEXTS)).T
     english = Analyzer("english")
@@ -50,9 +52,10 @@ def test_words_are_added_to_the_cosine():
 def test_passages_are_joined_for_words_and_averaged_for_vectors():
     encoder = Encoder(vectors_of, "m")
     asked, texts = [["red car", "late"]], [["the red car", "stops"], ["late again"]]
-    found = inner(*passage_sides(Hybrid(encoder, 0.5, "none"), asked, texts))
-    joined = [" ".join(each).split() for each in texts]
-    words = [naive.bm25_share(["red", "car", "late"], text, joined) for text in joined]
+    found = inner(*passage_sides(Hybrid(encoder), asked, texts))
+    joined = [" ".join(each) for each in texts]
+    terms = Analyzer(language_of(joined))
+    words = [naive.bm25_share(terms("red car late"), terms(text), list(map(terms, joined))) for text in joined]
     expected = inner(*passage_sides(encoder, asked, texts))[0] + 0.5 * np.array(words)
     np.testing.assert_allclose(found[0], expected, rtol=1e-5)
 
@@ -69,7 +72,7 @@ def test_a_name_with_words(base_of, tmp_path):
         encoder(["a"])
     check_model(f"{base}+words")
     with pytest.raises(SettingsError, match=r"leave .*\+words out of `base`"):
-        known_bases([str(base), f"{base}+words"], print)
+        known_bases([str(base), f"{base}+words"])
     with pytest.raises(SettingsError, match="TF-IDF counts words already"):
         check_model("tfidf+words")
     with pytest.raises(DataError, match="has no vectors to add words to"):

@@ -1,13 +1,9 @@
-import csv
-import io
 import json
 
-import numpy as np
 import pytest
 
 from selfsent.evaluation.results import Result, measure, signature
 from selfsent.evaluation.stats.metrics import mean
-from selfsent.report.evaluation import Report
 
 
 def scored(name, values=(0.2, 0.4, 0.9), **more):
@@ -46,24 +42,6 @@ def test_printed_it_is_what_the_terminal_shows():
     for part in ("│ a ", " 50.00 │", "average of 1 of 2", "\na|mean|n:3|v:1\n"):
         assert part in text
     assert text.endswith("\nb is absent: nowhere")
-
-
-def test_csv_and_table_hold_every_task():
-    result = Result("m, x", {"a": scored("a"), "b": scored("b")}, "toy", ("a", "b"))
-    rows = list(csv.DictReader(io.StringIO(Report([result]).to_csv())))
-    assert [row["task"] for row in rows] == ["a", "b"]
-    assert rows[0]["model"] == "m, x"
-    assert result.table().row_count == 3
-
-
-def test_two_systems_on_one_task_are_paired():
-    hard = np.random.default_rng(0).normal(0, 1, 100)
-    better, worse = scored("a", hard + 0.1), scored("a", hard)
-    difference = better.minus(worse)
-    assert difference.difference == pytest.approx(10)
-    assert difference.high - difference.low < 1e-6
-    with pytest.raises(ValueError, match="cannot be paired"):
-        better.minus(scored("a"))
 
 
 def test_names_are_shown_as_they_are_and_forge_nothing():

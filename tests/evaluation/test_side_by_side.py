@@ -35,7 +35,10 @@ def test_a_steady_gain_is_sure_although_the_intervals_overlap():
     (difference,) = comparison.differences["a"]
     assert difference.difference == pytest.approx(1.0)
     assert difference.p < 0.01
-    assert comparison.results[0].scores["a"].high > comparison.results[1].scores["a"].low
+    base, better = (each.scores["a"] for each in comparison.results)
+    assert base.high > better.low
+    with pytest.raises(ValueError, match="cannot be paired"):
+        better.minus(comparison.results[0].scores["b"])
 
 
 def test_only_tasks_on_the_same_items_are_compared():

@@ -5,9 +5,11 @@ import torch
 import tiny
 from naive import comparisons, supervision
 from selfsent.methods import get_method
-from selfsent.methods.ranking import in_batch_cross_entropy, no_negatives, similarities
+from selfsent.methods.ranking import in_batch_cross_entropy, list_loss, no_negatives
+from selfsent.settings import Settings
 
 IDS = [[2, 7, 3], [2, 8, 9, 3], [2, 7, 3], [2, 10, 3], [2, 8, 3]]
+ALL = slice(None)
 
 
 def packed(ids, documents=None):
@@ -18,20 +20,20 @@ def packed(ids, documents=None):
 
 def test_what_is_no_negative_is_found_by_text_and_by_document():
     query, partner = packed(IDS, [0, 1, 2, 1, 3]), packed(IDS[::-1], [0, 1, 2, 1, 3])
-    found = no_negatives(query, [partner, query])
+    found = no_negatives(query, [partner, query])(ALL)
     slow = [
         comparisons.no_negative(IDS[i], IDS[::-1][i], ids, own, a, b)
         for i, a in enumerate([0, 1, 2, 1, 3])
         for ids, own, b in zip([*IDS[::-1], *IDS], IDS * 2, [0, 1, 2, 1, 3] * 2, strict=True)
     ]
     assert found.flatten().tolist() == slow
-    alone = no_negatives(packed(IDS), [packed(IDS)])
+    alone = no_negatives(packed(IDS), [packed(IDS)])(ALL)
     assert alone.sum() == 5 + 2  # each itself, and the two that are equal
 
 
 def test_another_partner_of_an_equal_text_is_no_negative():
     query, partner = packed([[2, 5, 3], [2, 5, 3], [2, 6, 3]]), packed([[2, 11, 3], [2, 12, 3], [2, 13, 3]])
-    assert no_negatives(query, [partner]).int().tolist() == [[1, 1, 0], [1, 1, 0], [0, 0, 1]]
+    assert no_negatives(query, [partner])(ALL).int().tolist() == [[1, 1, 0], [1, 1, 0], [0, 0, 1]]
 
 
 def test_hard_negatives_count_whatever_their_document(learner_of):
@@ -46,7 +48,7 @@ def test_hard_negatives_count_whatever_their_document(learner_of):
     assert loss(same, sentences[8:]) > 0
     assert loss(same, sentences[4:8]) < loss(None, sentences[8:])
     query, partner, hard = (packed(part, same) for part in (sentences[:4], sentences[4:8], sentences[8:]))
-    assert not no_negatives(query, [partner, hard], hard=1)[:, 4:].any()
+    assert not no_negatives(query, [partner, hard], hard=1)(ALL)[:, 4:].any()
 
 
 @pytest.mark.parametrize("left_out", [False, True])
@@ -54,7 +56,7 @@ def test_loss_equals_loops_over_candidates(left_out):
     torch.manual_seed(0)
     vectors, candidates = torch.randn(5, 4), torch.randn(5, 4)
     mask = torch.rand(5, 5) < 0.4 if left_out else torch.zeros(5, 5, dtype=torch.bool)
-    loss = in_batch_cross_entropy(similarities(vectors, candidates), mask if left_out else None)
+    loss = in_batch_cross_entropy(vectors @ candidates.T, mask if left_out else None)
     slow = comparisons.ranking(vectors, candidates, 1.0, comparisons.product, mask).item()
     assert loss.item() == pytest.approx(slow, rel=1e-5)
 
@@ -143,3 +145,61 @@ def test_mnrl_equals_loops(hard, both, learner_of, sentences):
     if both:
         slow = (slow + supervision.ranking(partner, text, [], 20.0)) / 2
     assert learner(views).total.item() == pytest.approx(slow, rel=1e-4)
+
+
+def test_the_loss_of_a_list_is_its_divergence_from_the_teachers():
+    torch.manual_seed(1)
+    scores, targets = 3 * torch.randn(4, 5), 3 * torch.randn(4, 5)
+    targets[1, 3:] = targets[2, 1:] = -torch.inf
+    scores.requires_grad_(True)
+    loss = list_loss(scores, targets)
+    assert loss.item() == pytest.approx(comparisons.list_divergence(scores.tolist(), targets.tolist()), rel=1e-4)
+    loss.backward()
+    assert torch.isfinite(scores.grad).all()
+    assert scores.grad[2].abs().max() < 1e-6, "a list of one has nothing to learn"
+
+
+def test_the_loss_with_mined_negatives_and_a_teacher_equals_the_sum_of_its_parts(learner_of):
+    options = {"mined": 2, "teacher": "search", "teacher_weight": 0.5, "teacher_scale": 4.0, "scale": 10.0}
+    learner = learner_of("mnrl", **options).eval()
+    ids = tiny.encode(learner.model.tokenizer, tiny.make_sentences(16, seed=4))
+    views = [tiny.pack(ids[start : start + 4]) for start in (0, 4, 8, 12)]
+    labels = torch.randn(4, 3)
+    query, partner, one, two = (learner.model(view).detach() for view in views)
+
+    def score(n, number, m):
+        return 10 * comparisons.cosine(query[n], (query, partner, one, two)[number][m]).item()
+
+    slow = 0.0
+    for n in range(4):
+        every = [score(n, number, m) for number in (1, 2, 3) for m in range(4)]
+        slow += np.log(np.exp(every).sum()) - score(n, 1, n)
+        own = [[score(n, number, n) for number in (1, 2, 3)]]
+        slow += 0.5 * comparisons.list_divergence(own, (4 * labels[n : n + 1]).tolist())
+    assert learner(views, labels).total.item() == pytest.approx(slow, rel=1e-4)
+
+
+def test_a_mined_negative_of_the_texts_own_document_does_not_count():
+    query, partner = packed(IDS[1:4], [0, 1, 2]), packed([[2, 20, 3], [2, 21, 3], [2, 22, 3]], [0, 1, 2])
+    mined = packed([[2, 30, 3], [2, 31, 3], [2, 32, 3]], [5, 1, 0])
+    found = no_negatives(query, [partner, mined])(ALL)[:, 3:]
+    assert found.int().tolist() == [[0, 0, 1], [0, 1, 0], [0, 0, 0]]
+
+
+def test_views_read_the_candidates_of_what_asks(learner_of):
+    """Four sentences each are a document; half of the rows ask by their title, and then its candidates are read."""
+    options = get_method("neighbours").options(positives="title,document", mined=2, kept=0.0)
+    sentences = tiny.make_sentences(24, seed=2)
+    learner = learner_of("neighbours", positives="title,document", mined=2, kept=0.0)
+    batches = tiny.make_batches(learner, options.views(), Settings(batch_size=8, seed=3), sentences)
+    batches.mined = np.arange(48).reshape(24, 2) // 4 % 6 * 4  # firsts of documents
+    rows = np.array([5, 10, 3, 21, 14, 0, 17, 9])
+    first, _, *mined = (view.given_documents for view in batches.views_of(rows, 0))
+    asked = batches._asked(rows, 0)
+    assert first.tolist() == (rows // 4).tolist()
+    assert set(asked - rows // 4 * 4) > {0}
+    assert 0 < (asked != rows).sum() < len(rows)
+    assert [part.tolist() for part in mined] == (batches.mined[asked].T // 4).tolist()
+    lengths = batches.views_of(rows, 0)[2].given_lengths - 2
+    whole = batches.tables[0].lengths(np.arange(24)).reshape(6, 4).sum(1)
+    assert lengths.tolist() == whole[batches.mined[asked, 0] // 4].tolist()

@@ -87,7 +87,7 @@ def test_a_transformer_of_a_shape_is_made_where_it_is_named(tmp_path, monkeypatc
         ("random-table:0", "the size is a number of 1 to 16384"),
         ("random-table:12:bundled", "takes a size alone, as in random-table:100"),
         ("bert:1x64:bundled", "has no cls token"),
-        ("bilstm:bundled-raw", "or a table such as bundled, and bundled-raw is neither"),
+        ("bilstm:bundled-raw", "bundled-raw is neither a file of word vectors nor a table"),
         ("bilstm:./nowhere.txt", "there is no directory ./nowhere.txt"),
     ],
 )

@@ -121,3 +121,24 @@ def similarity_divergence(vectors, wanted, scale):
         )
         total = total + sum(b * torch.log(b / a) for a, b in zip(p, q, strict=True))
     return total
+
+
+def hardest(scores, partner, count, at_most):
+    """The candidates with the largest scores, one by one, none above the share of the partner's score."""
+    order = sorted(range(len(scores)), key=lambda n: (-scores[n], n))
+    limit = partner - (1 - at_most) * abs(partner)
+    chosen = [n for n in order if -math.inf < scores[n] <= limit][:count]
+    return chosen + [-1] * (count - len(chosen))
+
+
+def list_divergence(scores, targets):
+    """KL(q || p) of the softmaxes of a teacher's scores and of a student's, over the candidates that are there."""
+    total = 0.0
+    for own, wanted in zip(scores, targets, strict=True):
+        there = [n for n, target in enumerate(wanted) if target > -math.inf]
+        p_sum = sum(math.exp(own[n]) for n in there)
+        q_sum = sum(math.exp(wanted[n]) for n in there)
+        for n in there:
+            p, q = math.exp(own[n]) / p_sum, math.exp(wanted[n]) / q_sum
+            total += q * math.log(q / p)
+    return total

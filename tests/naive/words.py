@@ -22,14 +22,6 @@ def tfidf_cosine(query, text, texts):
     return sum(a[word] * b[word] for word in a.keys() & b.keys()) / norm if norm else 0.0
 
 
-def count_cosine(query, text, texts):
-    """The cosine of how often each word of the texts is in both."""
-    known = {word for each in texts for word in words_of(each)}
-    a, b = (Counter(word for word in words_of(of) if word in known) for of in (query, text))
-    norm = math.sqrt(sum(v * v for v in a.values()) * sum(v * v for v in b.values()))
-    return sum(a[word] * b[word] for word in a) / norm if norm else 0.0
-
-
 def bm25_share(query, text, texts, k1=1.2, b=0.75):
     """The sum over the query's terms of idf x tf / (tf + k1 (1 - b + b length / mean length)), over the sum of idf."""
     frequency = Counter(term for each in texts for term in set(each))
@@ -40,21 +32,6 @@ def bm25_share(query, text, texts, k1=1.2, b=0.75):
         tf, bound = counts[term], bound + idf
         total += idf * tf / (tf + k1 * (1 - b + b * len(text) / mean)) if tf else 0.0
     return total / bound if bound else 0.0
-
-
-def sif(texts, vectors, a=1e-3):
-    """Weighted means of the words that have vectors, before any direction is taken off (Arora et al., 2017, line 2)."""
-    words = [text.split() for text in texts]
-    count = Counter(word for line in words for word in line)
-    total = sum(count.values())
-    found = []
-    for line in words:
-        known = [word for word in line if word in vectors]
-        size = len(next(iter(vectors.values())))
-        found.append(
-            [sum(a / (a + count[w] / total) * vectors[w][i] for w in known) / max(1, len(known)) for i in range(size)]
-        )
-    return found
 
 
 def shared_words(query, text, texts, terms_of=words_of):

@@ -17,6 +17,8 @@ ROOT = Path(__file__).parents[2]
 SMALL = {name: ROOT / "experiments" / f"{name}.yaml" for name in ("labels_small", "labels_small_rates", "bsl_small")}
 FILES = shipped() | SMALL
 ADAPTATION = ("target_then_labels", "labels_then_target")
+NOT_OURS = ("ParagraphVec DBOW", "ParagraphVec DM")
+"""A weak baseline: its published row alone is shown."""
 NO_SCORES = {
     ("TSDAE", "1"): "counts of the data sets",
     ("BSL", "8"): "settings that were tried: single values stand in bsl_settings",
@@ -39,7 +41,7 @@ def test_every_row_of_every_table_is_a_variant(recipes):
 
     had = {row(record) for each in recipes.values() for recipe in each.values() for record in records_of(recipe)}
     wanted = {row(record) for record in records() if (record["paper"], record["table"]) not in NO_SCORES}
-    assert wanted - had == set()
+    assert {each for each in wanted - had if each[2] not in NOT_OURS} == set()
 
 
 def test_what_the_hub_does_not_have_says_where_it_is_published(recipes, tmp_path):

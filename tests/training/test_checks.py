@@ -68,7 +68,7 @@ def test_options_are_completed_by_the_data(corpus):
     [
         (None, None, Labels("class"), "it needs a class for each row, and the corpus has none: .* label_column"),
         ([0.5, 1], None, Labels("class"), "the labels of the corpus are no whole numbers"),
-        (["x"], None, Labels("class"), "all 10 rows have the same class, x: it has nothing to learn from them"),
+        (["x"], None, Labels("class"), "all 10 rows have the same class, x: it has nothing to learn"),
         ([-1, 0, 1], None, Labels("class"), "row 1 of the corpus has the class '-1', which means none"),
         (["x", "-", "y"], None, Labels("class"), "row 2 of the corpus has the class '-', which means none"),
         (["x", "y", "z"], None, Labels("class", 2), "3 classes, more than classes=2: is it the right column"),

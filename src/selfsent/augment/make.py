@@ -20,8 +20,9 @@ from selfsent.data.corpus.clean import clean
 from selfsent.data.corpus.table import DESCRIPTION, TABLE, open_corpus
 from selfsent.data.corpus.writer import TableFile, describe
 from selfsent.data.random import make_key
+from selfsent.data.vector_files import check_format
 from selfsent.errors import AugmenterError, OutputError, SelfsentError, SettingsError
-from selfsent.files import atomic_directory, sweep_half_written
+from selfsent.files import atomic_directory, check_file, sweep_half_written
 from selfsent.locks import lock_directory, lock_range
 from selfsent.resumable import Chunks
 
@@ -147,12 +148,11 @@ def check_output(path: Path, overwrite: bool) -> None:
     """Reject an output that cannot be written.
 
     Raises:
-        OutputError: another suffix, or the file exists.
+        SettingsError: another suffix.
+        OutputError: the file exists, or is no ordinary one.
     """
-    if path.suffix != ".parquet":
-        raise OutputError(f"`output` {path} must end in .parquet")
-    if path.is_dir():
-        raise OutputError(f"{path} is a directory: name a file")
+    check_format(path)
+    check_file(path)
     if path.exists() and not overwrite:
         raise OutputError(f"{path} exists already: give `overwrite`, or another `output`")
 

@@ -41,11 +41,7 @@ class Compare(TrainingText, Resumable, WithData):
 
     corpus: tuple[str, ...] = CORPUS
     methods: str | None = setting(None, "NAME[,NAME] (default: all that need no labels; with --resume those in OUTPUT)")
-    base: tuple[str, ...] = setting(
-        ("bundled",),
-        "one base or several; among several also module:factory or glove:FILE, which are scored as they are",
-        flags=("--bases", "--base"),
-    )
+    base: tuple[str, ...] = setting(("bundled",), "one base or several", flags=("--bases", "--base"))
     output: str = setting("comparison", "runs in OUTPUT/methods, the best in OUTPUT/model")
     dev: str | None = setting(
         None,
@@ -68,17 +64,12 @@ class Compare(TrainingText, Resumable, WithData):
 
         from selfsent import comparison
 
-        given = self.values("dev", "sentences", "hold_out", "seeds", "resume", "overwrite", "data") | self.changes
+        given = self.values("dev", "seeds", "resume", "overwrite", "data") | self.changes
         given |= {name: value for name in ("pooling", "dropout") if (value := getattr(self, name)) is not None}
         with self.resumable():
-            found = comparison.compare(
-                lambda: self.read(self.corpus, summarise=True),
-                methods,
-                self.base,
-                self.output,
-                progress=console.CommandProgress(),
-                **given,
-            )
+            one = comparison.Comparison(methods, self.base, self.output, console.CommandProgress(), **given)
+            one.read(self.read(self.corpus, summarise=True), self.sentences, self.hold_out)
+            found = one.run()
         show(found.table())
         if tests := found.test_table():
             show("")

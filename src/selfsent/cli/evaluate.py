@@ -55,9 +55,7 @@ class _Files(WithData):
     title: ClassVar = "results in files (- is standard output, which then gets nothing else)"
 
     json: str | None = setting(None, "everything, as one object")
-    markdown: str | None = setting(None, "the tables, with signatures")
     page: str | None = setting(None, "an HTML page: scores as dots with their intervals, and the tables")
-    csv: str | None = setting(None, "a row for every model and task")
 
 
 @dataclass(kw_only=True)
@@ -70,13 +68,12 @@ class Evaluate(_Tasks, _Files, Encoding):
 
     model: tuple[str, ...] = setting(
         (),
-        "a directory (also a run's), a hub id, bundled, module:factory; tfidf, bm25 or counts; glove:FILE, nostop:FILE"
-        " or sif:FILE (means of word vectors); dm:FILE or dbow:FILE (paragraph vectors of FILE); a file of --vectors;"
-        " MODEL+words for an encoder and the words that texts share, as search ranks",
+        "a directory (also a run's), a hub id, bundled, module:factory; tfidf or bm25; glove:FILE or nostop:FILE (means"
+        " of word vectors); a file of --vectors; MODEL+words for an encoder and the words that texts share, as search"
+        " ranks",
         positional=True,
         nargs="*",
     )
-    bases: tuple[str, ...] = setting((), "more models, as selfsent compare takes them")
     pooling: Literal["cls", "mean", "max", "lasttoken"] | None = setting(None, "score the transformer alone, so pooled")
     classifier: Literal["exact", "senteval"] = setting(
         "exact", "logistic regression of transfer and --labels; senteval: stopped early, as for published scores"
@@ -89,7 +86,7 @@ class Evaluate(_Tasks, _Files, Encoding):
 
     def run(self) -> None:
         """Score the models."""
-        models = [*self.model, *self.bases]
+        models = list(self.model)
         if not models:
             raise SettingsError("no model to score: name one or several, such as bundled, tfidf or a directory")
         from selfsent.data.vector_files import check_format
@@ -101,7 +98,7 @@ class Evaluate(_Tasks, _Files, Encoding):
         behind = [model.partition(":")[2] for model in alone]  # as in glove:FILE
         read_too: list[str | None] = [*self.documents, *self.exclude, *own.values(), *self.retrieval]
         read_too += [name for name in (*alone, *behind) if os.path.isfile(name)]  # noqa: PTH113 — may be an invalid file name
-        files = {f"--{name}": getattr(self, name) for name in ("json", "markdown", "csv", "page", "vectors")}
+        files = {f"--{name}": getattr(self, name) for name in ("json", "page", "vectors")}
         check_outputs(files, read_too)
         if self.vectors is not None:
             if len(models) > 1:
@@ -123,8 +120,6 @@ class Evaluate(_Tasks, _Files, Encoding):
             notice(line)
         forms = {
             self.json: lambda: json.dumps(report.to_json(), ensure_ascii=False) + "\n",
-            self.markdown: report.to_markdown,
-            self.csv: report.to_csv,
             self.page: report.to_page,
         }
         if write_outputs(forms):
@@ -153,7 +148,7 @@ class Evaluate(_Tasks, _Files, Encoding):
         """The results in the order of the models; with --seeds, one per group of runs."""
         from selfsent.evaluation import check_request, evaluate
         from selfsent.evaluation.datasets.declared import Store
-        from selfsent.evaluation.encoders import FittedEncoder, PairEncoder, as_encoder, check_model, check_pooling
+        from selfsent.evaluation.encoders import PairEncoder, as_encoder, check_model, check_pooling
         from selfsent.evaluation.side_by_side import mean_over_seeds, seeds_of_runs
         from selfsent.evaluation.tasks.beir import read_tasks
 
@@ -178,8 +173,6 @@ class Evaluate(_Tasks, _Files, Encoding):
                 if self.vectors and not encoder.has_vectors:
                     what = "is a cross-encoder" if isinstance(encoder, PairEncoder) else "counts words"
                     raise SettingsError(f"{model} {what} and has no vectors to keep: leave out --vectors")
-                if self.vectors and isinstance(encoder, FittedEncoder):
-                    raise SettingsError(f"{model} makes other vectors for each task: leave out --vectors")
                 how: dict[str, Any] = {"classifier": self.classifier, "hold_out": self.hold_out}
                 how["progress"] = lambda task: now(f"{model}: {task}")
                 result = evaluate(encoder, documents=documents, data=store, **how, **request)

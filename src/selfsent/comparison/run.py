@@ -40,7 +40,7 @@ from selfsent.evaluation.results import Score
 from selfsent.evaluation.suites import TASKS
 from selfsent.evaluation.tasks.label_free import ContextTask
 from selfsent.files import read_json
-from selfsent.models.bases import resolve
+from selfsent.models.bases import resolve, weights_digest
 from selfsent.models.loading import load_encoder
 from selfsent.progress import Progress, shown
 from selfsent.settings import format_duration
@@ -49,7 +49,7 @@ from selfsent.training.run_directory import RunDirectory, first_difference
 
 
 def compare(
-    corpus: Corpus | str | Path | Iterable[str] | Callable[[], Corpus],
+    corpus: Corpus | str | Path | Iterable[str],
     methods: str | Sequence[str] | Mapping[str, Mapping[str, Any]] | None = None,
     base: str | Path | Sequence[str | Path] = "bundled",
     output: str | Path = "comparison",
@@ -74,7 +74,7 @@ def compare(
             None for all that need no labels (only the first of neighbours and its relatives), or, on resume, for those
             in `output`.
         base: the encoder to start from, or several: each is scored untrained, and trained by each suitable method, for
-            the same time. With several, one may also be anything else `selfsent.evaluate` takes: it is only scored.
+            the same time.
         output: the directory: a run in `methods/NAME/` for each, those with other seeds in its `seeds/SEED/`, the
             chosen `model/`, and `comparison.json`.
         dev: the score to choose by: `context` (label-free, on held-out documents), `judges` (the geometric mean of
@@ -97,44 +97,37 @@ def compare(
         SelfsentError: a fault of corpus, base, methods or directory, before anything runs; or all runs failed.
     """
     with shown(progress, quiet) as progress:
-        comparison = _Comparison(base, dev, data, progress)
-        comparison.plan(methods, Path(output), seeds, resume, overwrite, common)
-        comparison.read(corpus, sentences, hold_out)
+        how: dict[str, Any] = {"dev": dev, "seeds": seeds, "resume": resume, "overwrite": overwrite, "data": data}
+        comparison = Comparison(methods, base, output, progress, **how, **common)
+        comparison.read(api.read(corpus, None, progress.notice), sentences, hold_out)
         return comparison.run()
 
 
-class _Comparison:
-    """A comparison in three steps: plan, read, run.
-
-    Args:
-        base: as for `compare`.
-        dev: likewise.
-        data: likewise.
-        progress: receives all runs.
-    """
+class Comparison:
+    """A comparison in three steps: plan, read, run. The arguments are those of `compare`."""
 
     def __init__(
-        self, base: str | Path | Sequence[str | Path], dev: Dev | None, data: str | Path | None, progress: Progress
-    ) -> None:
-        join()
-        check_dev(dev)
-        self.dev, self.data, self.progress, self.notice = dev, data, progress, progress.notice
-        self.bases = known_bases(base, self.notice)
-
-    def plan(
         self,
         methods: str | Sequence[str] | Mapping[str, Mapping[str, Any]] | None,
-        output: Path,
-        seeds: int | None,
-        resume: bool,
-        overwrite: bool,
-        common: Mapping[str, Any],
+        base: str | Path | Sequence[str | Path],
+        output: str | Path,
+        progress: Progress,
+        *,
+        dev: Dev | None = None,
+        seeds: int | None = None,
+        resume: bool = False,
+        overwrite: bool = False,
+        data: str | Path | None = None,
+        **common: Any,
     ) -> None:
         """Plan methods and settings, including those of an earlier run of the comparison."""
+        join()
+        check_dev(dev)
         if seeds is not None and seeds < 1:
             raise SettingsError(f"seeds is {seeds}; it must be at least 1")
-        self.directory = RunDirectory(output)
-        self.directory.check(resume, overwrite, [resolve(each.name) for each in self.bases if each.trainable])
+        self.dev, self.data, self.progress, self.notice = dev, data, progress, progress.notice
+        self.bases, self.directory = known_bases(base), RunDirectory(Path(output))
+        self.directory.check(resume, overwrite, [each.directory for each in self.bases])
         self.before = self.directory.record.get("methods", {})
         self.seeds = max(seeds or 1, self.directory.record.get("seeds", 1))
         self.default, self.common = methods is None and not self.before, common
@@ -144,16 +137,9 @@ class _Comparison:
             raise SettingsError("there is no method to compare")
         self.trials = planned(self.methods, self.bases, self.default, self.notice)
 
-    def read(
-        self,
-        corpus: Corpus | str | Path | Iterable[str] | Callable[[], Corpus],
-        sentences: int | None,
-        hold_out: int | None,
-    ) -> None:
-        """Read the corpus, split it, and choose trials and development score."""
+    def read(self, corpus: Corpus, sentences: int | None = None, hold_out: int | None = None) -> None:
+        """Split the corpus, and choose trials and development score."""
         notice = self.notice
-        if not isinstance(corpus, Corpus):
-            corpus = corpus() if callable(corpus) else api.read(corpus, None, notice)
         if self.default and corpus.documents is None:
             left = dict.fromkeys(trial.method for trial in self.trials if trial.plan.reads_documents)
             self.trials = [trial for trial in self.trials if trial.method not in left]
@@ -184,7 +170,10 @@ class _Comparison:
         task = dev_task(str(self.dev), self.corpus, self.hold_out, self.data)
         text, count = self.corpus, len(self.hold_out.train)
         source = {"source": text.source, "fingerprint": text.fingerprint, "sentences": count}
-        names, digests = ", ".join(each.name for each in self.bases), " ".join(each.digest for each in self.bases)
+        names, digests = (
+            ", ".join(each.name for each in self.bases),
+            " ".join(weights_digest(each.directory) for each in self.bases),
+        )
         start = {"base": names, "base_digest": digests}
         self.directory.match({"dev": self.dev, **start, "settings": self.common, "corpus": source})
         self._check_known(runs)

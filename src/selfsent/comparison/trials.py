@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import cached_property
 from itertools import product
 from os import PathLike
 from pathlib import Path
@@ -12,11 +13,9 @@ from typing import Any
 
 from selfsent.comparison.verdict import UNTRAINED
 from selfsent.errors import BaseEncoderError, SettingsError
-from selfsent.evaluation.encoders import as_encoder, check_model, is_directory_or_id
-from selfsent.evaluation.lexical import COUNTING, without_words
-from selfsent.evaluation.word_vectors import words_file
+from selfsent.evaluation.encoders import is_directory_or_id
 from selfsent.methods import METHODS, get_method
-from selfsent.models.bases import resolve, weights_digest
+from selfsent.models.bases import resolve
 from selfsent.models.cross_encoder import is_cross_encoder
 from selfsent.models.loading import load_encoder
 from selfsent.models.saved import is_static, is_trained_transformer
@@ -39,26 +38,24 @@ class Base:
     Args:
         name: as given.
         label: a short, unique name; empty for a single base.
-        trainable: whether methods can train it; otherwise it is only scored.
     """
 
     name: str
     label: str = ""
-    trainable: bool = True
 
     @property
     def untrained(self) -> str:
         """Name of the untrained encoder."""
-        return UNTRAINED if not self.label else f"{UNTRAINED} {self.label}" if self.trainable else self.label
+        return f"{UNTRAINED} {self.label}" if self.label else UNTRAINED
 
     def trained(self, method: str) -> str:
         """Name of the encoder that a method trains from it."""
         return f"{method} from {self.label}" if self.label else method
 
-    @property
-    def digest(self) -> str:
-        """Digest of its weights; empty if it cannot be trained."""
-        return weights_digest(resolve(self.name)) if self.trainable else ""
+    @cached_property
+    def directory(self) -> Path:
+        """Where it lies."""
+        return resolve(self.name)
 
 
 @dataclass(frozen=True)
@@ -87,12 +84,12 @@ class Trial:
         return self.base.trained(self.method)
 
 
-def known_bases(given: str | Path | Sequence[str | Path], notice: Notice) -> list[Base]:
+def known_bases(given: str | Path | Sequence[str | Path]) -> list[Base]:
     """Resolve the bases.
 
     Raises:
-        BaseEncoderError: a base is missing, or the only one cannot be trained.
-        SettingsError: a duplicate, a lexical model, or no trainable base.
+        BaseEncoderError: a base is missing, or cannot be trained.
+        SettingsError: a duplicate, or what is not in a directory.
     """
     names = [str(name_of(each)) for each in ([given] if isinstance(given, str | PathLike) else given)]
     if not names or "" in names:
@@ -100,41 +97,23 @@ def known_bases(given: str | Path | Sequence[str | Path], notice: Notice) -> lis
     for name in names:
         if names.count(name) > 1:
             raise SettingsError(f"`base` names {name} twice")
-        if name in COUNTING or without_words(name):
-            raise SettingsError(f"leave {name} out of `base`: what counts words cannot be a base")
-    if len(names) == 1:
-        resolve(names[0])
-        return [Base(names[0])]
-    found = [Base(name, label, _trainable(name, notice)) for name, label in zip(names, _labels(names), strict=True)]
-    if not any(base.trainable for base in found):
-        raise SettingsError("none of these bases can be trained: selfsent evaluate --documents scores them as they are")
-    return found
-
-
-def _trainable(name: str, notice: Notice) -> bool:
-    check_model(name)
-    reason = "only what is loaded from a directory can be trained"
-    if is_directory_or_id(name):
-        if is_cross_encoder(resolve(name)):
-            raise SettingsError(f"{name} is a cross-encoder and makes no vectors to be compared: leave it out")
-        try:
+        if not is_directory_or_id(name) or is_cross_encoder(resolve(name)):
+            what = "what makes vectors and is loaded from a directory"
+            raise SettingsError(f"leave {name} out of `base`: only {what} can be trained (selfsent evaluate scores it)")
+    if len(names) > 1:
+        for name in names:
             load_encoder(name)
-            return True
-        except BaseEncoderError as error:
-            as_encoder(name)  # sentence-transformers may load what selfsent cannot train
-            reason = str(error)
-    notice(f"{name} is scored as it is, and not trained: {reason}")
-    return False
+    return [Base(name, label) for name, label in zip(names, _labels(names), strict=True)]
 
 
 def _labels(names: Sequence[str]) -> list[str]:
-    """The last distinctive part of each name; the whole name for duplicates."""
+    """The last distinctive part of each name; the whole name for duplicates, none for a single base."""
+    if len(names) == 1:
+        return [""]
     short = []
     for name in names:
         parts = [part for part in name.replace("\\", "/").split("/") if part] or [name]
-        label = parts[-2] if parts[-1] == "model" and len(parts) > 1 else parts[-1]
-        kind = f"{name.partition(':')[0]}:" if words_file(name) else ""
-        short.append(kind + label.removeprefix(kind))
+        short.append(parts[-2] if parts[-1] == "model" and len(parts) > 1 else parts[-1])
     return [label if short.count(label) == 1 else name for label, name in zip(short, names, strict=True)]
 
 
@@ -149,19 +128,18 @@ def default_methods(bases: Sequence[Base], notice: Notice) -> dict[str, dict[str
     Those that need no labels and suit one of the bases, and the default of `selfsent.train` for single sentences.
     """
     found: dict[str, dict[str, Any]] = {name: {"method": name} for name in CANDIDATES}
-    trainable = [base for base in bases if base.trainable]
-    static = [base for base in trainable if is_static(resolve(base.name))]
+    static = [base for base in bases if is_static(base.directory)]
     for base in static:
         left = [name for name, given in found.items() if not _suits_static(given)]
         notice(f"{base.name} is a table of token vectors; left out, since they need a transformer: {', '.join(left)}")
-    for base in trainable:
+    for base in bases:
         name, settings = for_single(base.name)
         words = [name]
         for key, value in settings.items():
             flag = key.replace("_", "-")
             words += [f"--{flag}" if value else f"--no-{flag}"] if isinstance(value, bool) else [f"--{flag} {value}"]
         found[" ".join(words)] = {"method": name, **settings}
-    if len(static) == len(trainable):
+    if len(static) == len(bases):
         found = {name: given for name, given in found.items() if _suits_static(given)}
     return found
 
@@ -206,17 +184,16 @@ def planned(
         SelfsentError: a method can train none of the bases, or its settings are wrong.
     """
     found = list[Trial]()
-    trainable = [base for base in bases if base.trainable]
     for name, given in methods.items():
         wrong: dict[Base, SettingsError | BaseEncoderError] = {}
-        for base in trainable:
-            if default and not _suits_static(given) and is_static(resolve(base.name)):
+        for base in bases:
+            if default and not _suits_static(given) and is_static(base.directory):
                 continue
             try:
                 found.append(Trial(name, base, _plan(name, base.name, given)))
             except (SettingsError, BaseEncoderError) as error:
                 wrong[base] = error
-        if wrong and len(wrong) == len(trainable):
+        if len(wrong) == len(bases):
             raise next(iter(wrong.values()))
         for base, why in wrong.items():
             notice(f"{base.trained(name)} is left out: {str(why).removeprefix(f'{name}: ')}")

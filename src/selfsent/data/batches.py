@@ -59,6 +59,8 @@ class Batches:
     """The documents of all rows of the corpus, for views that read passages."""
     separate_documents: bool = True
     """Whether batches carry the document of each sentence, so that none is a negative within it."""
+    mined: np.ndarray | None = None
+    """(corpus rows, k) the row of each mined candidate, for views that read them."""
     teacher_vectors: TeacherVectors | None = None
     """Gives the vectors of frozen teachers, if they are cached."""
 
@@ -80,18 +82,27 @@ class Batches:
 
     def views_of(self, rows: np.ndarray, epoch: int, device: str = "cpu") -> list[Packed]:
         """Every view of the sentences at `rows`, damaged as in the given epoch."""
-        packed = []
+        packed, asked = [], self._asked(rows, epoch)
         for number, view in enumerate(self.views):
             key, table = make_key(self.settings.seed, epoch, 1 + number), self.tables[view.column]
+            wanted = rows if view.mined is None or self.mined is None else self.mined[asked, view.mined]
             if view.passage is not None and self.documents is not None:
-                read, counts = view.passage(rows, self._passages_key(epoch), self.documents)
-                tokens = table[read].joined(rows, counts)
+                read, counts = view.passage(wanted, self._passages_key(epoch), self.documents)
+                tokens = table[read].joined(wanted, counts)
             else:
-                tokens = table[rows if view.sampler is None else view.sampler(rows, key, self.rows)]
+                tokens = table[wanted if view.sampler is None else view.sampler(rows, key, self.rows)]
             if view.noise is not None:
                 tokens = view.noise(tokens, key, self.template)
             packed.append(self._pack(tokens, view, device))
         return packed
+
+    def _asked(self, rows: np.ndarray, epoch: int) -> np.ndarray:
+        """(chosen,) the corpus rows whose candidates go with the first view of `rows`, which may be their title."""
+        passage = self.views[0].passage
+        if self.mined is None or passage is None or self.documents is None:
+            return rows
+        read, counts = passage(rows, self._passages_key(epoch), self.documents)
+        return np.asarray(read[np.cumsum(counts) - counts])
 
     def _passages_key(self, epoch: int) -> int:
         """One key for all views, so that their passages are drawn together."""
@@ -188,4 +199,5 @@ class Batches:
         """
         parts = np.array_split(self.rows_at(step), world_size() * self.settings.accumulate)
         for part in parts[rank() :: world_size()]:
-            yield self.views_of(part, step // self.steps_per_epoch, device), self.labels_of(part, device)
+            epoch = step // self.steps_per_epoch
+            yield self.views_of(part, epoch, device), self.labels_of(self._asked(part, epoch), device)

@@ -285,7 +285,8 @@ class Packed:
         lengths = self.given_lengths[list(sentences)]
         index = ranges(self._given_starts[list(sentences)], lengths)
         targets = None if self.given_targets is None else self.given_targets[index]
-        return Packed(self.given_ids[index], lengths, targets, self.device)
+        types = None if self.given_types is None else self.given_types[index]
+        return Packed(self.given_ids[index], lengths, targets, self.device, given_types=types)
 
     def without_last(self) -> Packed:
         """Every sentence less its last token; each position's target is the next token: teacher forcing."""

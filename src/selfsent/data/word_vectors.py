@@ -6,7 +6,6 @@ gensim's own reader would hold all of a file in memory, and stops at the words w
 from __future__ import annotations
 
 import gzip
-import logging
 import re
 import warnings
 import zlib
@@ -21,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfsent.display import counted
-from selfsent.errors import DataError, SettingsError, first_line
+from selfsent.errors import DataError, first_line
 
 TOGETHER = 1024
 """Words read at a time."""
@@ -55,19 +54,6 @@ def word_blocks(path: Path) -> Blocks:
         text = _numbers(start) or not _CONTROL.search(start.decode("utf-8", "replace"))
         binary = _HEADING.fullmatch(heading) and not text
         yield from (_word2vec_blocks if binary else _text_blocks)(path, file)
-
-
-def need_gensim(what: str) -> None:
-    """Check that gensim is installed, and silence its warnings.
-
-    Raises:
-        SettingsError: it is not installed, and `what` needs it.
-    """
-    try:
-        import gensim  # noqa: F401
-    except ImportError:
-        raise SettingsError(f"{what} needs gensim: pip install 'selfsent[words]'") from None
-    logging.getLogger("gensim").setLevel(logging.CRITICAL)
 
 
 def _text_blocks(path: Path, file: IO[bytes]) -> Blocks:

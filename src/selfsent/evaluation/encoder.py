@@ -21,10 +21,10 @@ Encode = Callable[[Sequence[str]], Vectors]
 
 
 class Encoder:
-    """An encode function with a name and a cache of vectors; not thread-safe.
+    """An encode function with a name and a cache of vectors, which threads may share.
 
     Args:
-        encode: n texts -> (n, d).
+        encode: n texts -> (n, d); None if it scores pairs and has no vectors.
         name: of the model in results.
         pooling: for the signature, with the precision if not float32; `custom` if unknown.
         trained_on: known training corpora.
@@ -32,9 +32,12 @@ class Encoder:
         searching: encode functions for queries and texts of a search, if they differ (by a prompt).
     """
 
+    measure = "cos"
+    """Name of `similarity` in the signature."""
+
     def __init__(
         self,
-        encode: Encode,
+        encode: Encode | None,
         name: str,
         pooling: str = UNKNOWN,
         trained_on: Sequence[str] = (),
@@ -43,7 +46,7 @@ class Encoder:
     ) -> None:
         self.name, self.pooling, self.trained_on, self.trained_by = name, pooling, trained_on, trained_by
         self._encode = encode
-        self.has_vectors = True
+        self.has_vectors = encode is not None
         """Whether it has vectors of single texts, as some tasks need."""
         self.broken = 0
         """Number of vectors or pair scores that were not finite, counted as zeros."""
@@ -52,20 +55,18 @@ class Encoder:
         self._rows: dict[str, int] = {}
         self._vectors: Vectors = np.zeros((0, 0), np.float32)
         """Vectors of the texts in `_rows`, with spare capacity."""
-        self._one = threading.RLock()
+        self._one = threading.Lock()
         self._searching = [Encoder(each, name) if each else self for each in searching]
 
     def __call__(self, texts: Sequence[str]) -> Vectors:
         """The vectors of texts, (n, d), float32.
 
         Raises:
-            DataError: the model does not return one vector of equal size per text.
+            DataError: it has no vectors, or does not return one of equal size per text.
         """
-        with self._one:
-            if not self._rows.keys() >= set(texts):
-                self.remember(texts)
-            vectors: Vectors = self._vectors[[self._rows[text] for text in texts]]
-            return vectors
+        self.remember(texts)
+        vectors: Vectors = self._vectors[[self._rows[text] for text in texts]]
+        return vectors
 
     def sides(self, queries: Sequence[str], texts: Sequence[str], search: bool = False) -> tuple[Any, Any]:
         """Rows for queries and texts, (q, d) and (n, d), with inner products as similarities.
@@ -78,30 +79,23 @@ class Encoder:
             search: whether this is an asymmetric search, with prompts for queries and texts if the model has them.
         """
         asking, held = self._searching if search else (self, self)
-        with self._one:
-            if asking is held:
-                self.remember([*queries, *texts])
-            rows = unit(asking(queries)), unit(held(texts))
-            for each in {asking, held} - {self}:
-                self.broken, each.broken = self.broken + each.broken, 0
-            return rows
+        if asking is held:
+            self.remember([*queries, *texts])
+        rows = unit(asking(queries)), unit(held(texts))
+        for each in {asking, held} - {self}:
+            self.broken, each.broken = self.broken + each.broken, 0
+        return rows
 
     def remember(self, texts: Iterable[str]) -> None:
         """Encode and cache new texts, in one call."""
+        if self._encode is None:
+            raise DataError(f"{self.name} has no vectors, so this task cannot use it")
         with self._one:
-            self._remember(texts)
+            new = [text for text in dict.fromkeys(texts) if text not in self._rows]
+            if new:
+                self._keep(new, np.asarray(self._encode(new), np.float32))
 
-    def forget(self, above: int) -> None:
-        """Clear the cache above so many texts."""
-        with self._one:
-            if len(self._rows) > above:
-                self._rows, self._vectors = {}, np.zeros((0, 0), np.float32)
-
-    def _remember(self, texts: Iterable[str]) -> None:
-        new = [text for text in dict.fromkeys(texts) if text not in self._rows]
-        if not new:
-            return
-        vectors = np.asarray(self._encode(new), np.float32)
+    def _keep(self, new: list[str], vectors: Vectors) -> None:
         if vectors.ndim != 2 or len(vectors) != len(new):
             raise DataError(f"{self.name} returned an array of shape {vectors.shape} for {len(new)} texts, not (n, d)")
         if self._rows and vectors.shape[1] != self._vectors.shape[1]:
@@ -118,54 +112,31 @@ class Encoder:
             grown[:start] = self._vectors[:start]
             self._vectors = grown
         self._vectors[start:end] = vectors
-        self._rows.update((text, start + number) for number, text in enumerate(new))
+        self._rows.update((text, start + number) for number, text in enumerate(new))  # last, as other threads read it
 
     def keep(self, path: Path) -> None:
         """Keep the vectors of texts that are searched in a file (see `VectorsOfTexts`), for later processes as well."""
         held = self._searching[1]
+        assert held._encode is not None
         self._searching[1] = Encoder(VectorsOfTexts(path, held._encode), self.name)
 
     def similarity(self, left: Sequence[str], right: Sequence[str]) -> Floats:
         """The cosine of each pair of texts, (n,), computed in float64; NaN becomes 0."""
-        with self._one:
-            self.remember([*left, *right])
-            return cosines(self(left), self(right))
+        self.remember([*left, *right])
+        return cosines(self(left), self(right))
 
     def write(self, path: Path) -> None:
         """Write all cached vectors to a file usable in place of the model.
 
         Raises:
             DataError: nothing was encoded.
-            SettingsError: the file does not end in `.parquet`.
+            SettingsError: the file is neither `.parquet` nor `.npz`.
         """
         if not self._rows:
             raise DataError(f"{self.name} has encoded nothing, so there are no vectors for {path}")
         trained_on, trained_by = "\n".join(self.trained_on), "\n".join(self.trained_by)
         about = {"pooling": self.pooling, "trained_on": trained_on, "trained_by": trained_by}
         write_vectors(path, list(self._rows), self._vectors[: len(self._rows)], **about)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Encoder:
-        """Itself: copies share model and cache."""
-        return self
-
-    @property
-    def measure(self) -> str:
-        """Name of `similarity` in the signature."""
-        return "cos"
-
-
-class FittedEncoder(Encoder):
-    """An encoder fitted, without labels, on each set of texts.
-
-    The vector of a text depends on the other texts, so the cache holds one set at a time: that of the current task.
-    """
-
-    def _remember(self, texts: Iterable[str]) -> None:
-        """Fit on these texts and encode them, unless they are cached."""
-        distinct = list(dict.fromkeys(texts))
-        if self._rows.keys() != set(distinct):
-            self._rows = {}
-            super()._remember(distinct)
 
 
 class PairEncoder(Encoder):
@@ -177,11 +148,13 @@ class PairEncoder(Encoder):
         trained_on: known training corpora.
     """
 
+    measure = "cross"
+
     def __init__(
         self, predict: Callable[[list[tuple[str, str]]], Any], name: str, trained_on: Sequence[str] = ()
     ) -> None:
-        super().__init__(self._no_vectors, name, "none", trained_on)
-        self._predict, self.has_vectors = predict, False
+        super().__init__(None, name, "none", trained_on)
+        self._predict = predict
 
     def similarity(self, left: Sequence[str], right: Sequence[str]) -> Floats:
         """The score of each pair of texts, (n,).
@@ -195,11 +168,3 @@ class PairEncoder(Encoder):
         broken = ~np.isfinite(scores)
         self.broken += int(broken.sum())
         return np.where(broken, 0.0, scores)
-
-    @property
-    def measure(self) -> str:
-        """Name of `similarity` in the signature."""
-        return "cross"
-
-    def _no_vectors(self, texts: Sequence[str]) -> Vectors:
-        raise DataError(f"{self.name} is a cross-encoder: it has no vectors, so this task cannot use it")

@@ -5,8 +5,7 @@ from __future__ import annotations
 import importlib
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -17,20 +16,19 @@ import numpy as np
 from selfsent.data.vector_files import SUFFIX, UNKNOWN, StoredVectors, Vectors
 from selfsent.errors import BaseEncoderError, SettingsError
 from selfsent.evaluation.datasets.leaks import trained_by, trained_on
-from selfsent.evaluation.encoder import Encode, Encoder, FittedEncoder, PairEncoder
-from selfsent.evaluation.lexical import COUNTING, WITH_WORDS, Hybrid, LexicalEncoder, without_words
-from selfsent.evaluation.paragraph_vectors import ParagraphVectors, paragraphs_file
+from selfsent.evaluation.encoder import Encode, Encoder, PairEncoder
+from selfsent.evaluation.lexical import LEXICAL, WITH_WORDS, Hybrid, LexicalEncoder, without_words
 from selfsent.evaluation.rerank import CANDIDATES, Reranked, Reranker, reranking
 from selfsent.evaluation.word_vectors import WordVectors, words_file
 from selfsent.files import cache_folder
 from selfsent.foreign.transformers import silent
-from selfsent.models.bases import files_of, resolve
+from selfsent.models.bases import resolve
 from selfsent.models.cross_encoder import is_cross_encoder
 from selfsent.models.fingerprint import files_fingerprint
 from selfsent.models.saved import saved_pooling
 from selfsent.naming import name_of
 
-__all__ = ["Encoder", "FittedEncoder", "PairEncoder", "as_encoder", "check_model", "check_pooling", "load_object"]
+__all__ = ["Encoder", "PairEncoder", "as_encoder", "check_model", "check_pooling", "load_object"]
 
 BATCH_SIZE = 64
 _KEPT = 1
@@ -46,11 +44,10 @@ def as_encoder(
     Args:
         model: an `Encoder`, a `Run`, anything with `encode` (a SentenceTransformer) or `predict` (a CrossEncoder), a
             function from texts to vectors, or a string: `bundled`, a directory (also a run directory), a hub id,
-            `package.module:factory`, vectors with their texts (see `StoredVectors`), `tfidf`, `bm25` or `counts` (see
-            `LexicalEncoder`), `glove:FILE`, `sif:FILE` and the like (see `WordVectors`), or `dm:FILE` or `dbow:FILE`
-            (see `ParagraphVectors`). The suffix `+words` adds words to any of those with vectors, as in `search` (see
-            `Hybrid`); `FIRST+rerank:SECOND` searches with one model and puts what it finds in order by another, as
-            `search --rerank` does (see `Reranked`).
+            `package.module:factory`, vectors with their texts (see `StoredVectors`), `tfidf` or `bm25` (see
+            `LexicalEncoder`), or `glove:FILE` and the like (see `WordVectors`). The suffix `+words` adds words to any
+            of those with vectors, as in `search` (see `Hybrid`); `FIRST+rerank:SECOND` searches with one model and
+            puts what it finds in order by another, as `search --rerank` does (see `Reranked`).
         name: in results.
         fast: compute in bfloat16 if this machine is faster in it, for models given by directory or hub id.
         int8: likewise, with some products in 8 bits on a CPU that supports them.
@@ -68,10 +65,17 @@ def as_encoder(
     if isinstance(model, Encoder):
         return model
     if isinstance(model, str):
-        return _from_name(model, name, fast, int8, pooling)
+        label = name or (f"{model}, {pooling}" if pooling else model)
+        if both := reranking(model):
+            return Reranked(as_encoder(both[0], fast=fast, int8=int8), as_reranker(both[1], fast=fast, int8=int8))
+        if alone := without_words(model):
+            return Hybrid(as_encoder(alone, name=name, fast=fast, int8=int8))
+        if is_directory_or_id(model):
+            return _from_directory(resolve(model), label, fast, int8, pooling)
+        return _from_name(model, label)
     label = name or _own_name(model)
     directory = _directory_of(model)
-    corpora, methods = _training_of(directory)
+    corpora, methods = (trained_on(directory), trained_by(directory)) if directory else ((), ())
     if callable(getattr(model, "encode", None)):
         return Encoder(_encode_with(model), label, _pooling_of(model, directory), corpora, methods, _sides_of(model))
     if callable(getattr(model, "predict", None)):
@@ -89,7 +93,7 @@ def as_reranker(model: Any, candidates: int | None = None, *, fast: bool = False
 
     Args:
         model: a `Reranker`; a sentence encoder or a cross-encoder, as for `as_encoder`; or an encoder of selfsent.
-        candidates: of each query; None for 100.
+        candidates: of each query; None for 200.
         fast: as for `as_encoder`.
         int8: likewise.
 
@@ -124,85 +128,57 @@ def check_pooling(model: Any) -> None:
         raise SettingsError(f"pooling is for models given by directory or hub id, and {_own_name(model)} is none")
 
 
-def _special(path: str) -> tuple[Callable[[], object], Callable[[str], Encoder]] | None:
-    """Functions that check a name, and that make an encoder from it; None for a directory or hub id."""
-    if path in COUNTING:
-        return dict, lambda label: LexicalEncoder(path, name=label)
-    if named := words_file(path):
-        words = WordVectors(*named)
-        kind = FittedEncoder if words.mean == "sif" else Encoder
-        return words.check, lambda label: kind(words, label, words.mean)
-    if trained := paragraphs_file(path):
-        paragraphs = ParagraphVectors(*trained)
-        return paragraphs.check, lambda label: Encoder(paragraphs, label, paragraphs.kind)
-    if path.endswith(SUFFIX):
-        return partial(StoredVectors, Path(path)), partial(_stored, path)
-    if _FACTORY.fullmatch(path):
-        return partial(load_object, path), lambda label: as_encoder(load_object(path)(), name=label)
-    return None
-
-
-def _stored(path: str, label: str) -> Encoder:
-    found = StoredVectors(Path(path))
-    return Encoder(found, label, found.pooling, found.trained_on, found.trained_by)
-
-
 def check_model(path: str) -> None:
     """Check quickly that a model of this name exists.
 
     Raises:
         BaseEncoderError: no such model.
-        CorpusError: no corpus for paragraph vectors.
         DataError: an invalid file of vectors.
-        SettingsError: a package is missing.
+        SettingsError: words added to a lexical model.
     """
     if both := reranking(path):
         for each in both:
             check_model(each)
     elif alone := without_words(path):
-        if alone in COUNTING:
-            raise SettingsError(f"{path}: {COUNTING[alone]} counts words already: {WITH_WORDS} is for encoders")
+        if alone in LEXICAL:
+            raise SettingsError(f"{path}: {LEXICAL[alone]} counts words already: {WITH_WORDS} is for encoders")
         check_model(alone)
-    elif special := _special(path):
-        special[0]()
-    else:
+    elif is_directory_or_id(path):
         resolve(path)
-
-
-def state_of_model(path: str | Path) -> object:
-    """The state of a model's files, which changes with them, as after another training."""
-    return files_of(resolve(path)) if is_directory_or_id(str(path)) else None
+    elif _FACTORY.fullmatch(path):
+        load_object(path)
+    else:
+        _from_name(path, path)
 
 
 def is_directory_or_id(path: str) -> bool:
     """Whether this names a model in a directory or on the hub, which could be trained."""
-    return not (reranking(path) or without_words(path) or _special(path))
+    special = path in LEXICAL or words_file(path) or path.endswith(SUFFIX) or _FACTORY.fullmatch(path)
+    return not (special or reranking(path) or without_words(path))
 
 
-def _from_name(path: str, name: str | None, fast: bool, int8: bool, pooling: str | None) -> Encoder:
-    label = name or (f"{path}, {pooling}" if pooling else path)
-    if both := reranking(path):
-        return Reranked(as_encoder(both[0], fast=fast, int8=int8), as_reranker(both[1], fast=fast, int8=int8))
-    if alone := without_words(path):
-        return Hybrid(as_encoder(alone, name=name, fast=fast, int8=int8))
-    if special := _special(path):
-        return special[1](label)
-    directory = resolve(path)
-    if pooling is None and is_cross_encoder(directory):
-        from sentence_transformers import CrossEncoder
-
-        with _loading(label):
-            joined = CrossEncoder(str(directory), local_files_only=True, model_kwargs={"use_safetensors": True})
-        return as_encoder(joined, name=label)
-    return _from_directory(directory, label, fast, int8, pooling)
+def _from_name(path: str, label: str) -> Encoder:
+    """An encoder that is not in a directory; files are checked."""
+    if path in LEXICAL:
+        return LexicalEncoder(path, label)
+    if named := words_file(path):
+        words = WordVectors(named[1], stop_words=named[0] != "nostop")
+        words.check()
+        return Encoder(words, label, "mean" if words.stop_words else "nostop")
+    if path.endswith(SUFFIX):
+        found = StoredVectors(Path(path))
+        return Encoder(found, label, found.pooling, found.trained_on, found.trained_by)
+    return as_encoder(load_object(path)(), name=label)
 
 
-@contextmanager
-def _loading(label: str) -> Iterator[None]:
-    """Load quietly, with any error as one line."""
+def _of_peer(kind: str, directory: Path, label: str, **options: Any) -> Encoder:
+    """A model loaded quietly by sentence-transformers, with any error as one line."""
+    import sentence_transformers
+
     try:
         with silent():
-            yield
+            load, options = getattr(sentence_transformers, kind), {"use_safetensors": True, **options}
+            return as_encoder(load(str(directory), local_files_only=True, model_kwargs=options), name=label)
     except Exception as error:  # damaged files raise many kinds
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise BaseEncoderError(f"cannot load the model {label}: {reason}") from error
@@ -211,11 +187,12 @@ def _loading(label: str) -> Iterator[None]:
 def _from_directory(directory: Path, label: str, fast: bool, int8: bool, pooling: str | None) -> Encoder:
     """A model without padding if selfsent supports it, otherwise through sentence-transformers."""
     import torch
-    from sentence_transformers import SentenceTransformer
 
     from selfsent.models.loading import load_encoder, transformer_alone
     from selfsent.models.precision import inference_device, quick_precision, quicken
 
+    if pooling is None and is_cross_encoder(directory):
+        return _of_peer("CrossEncoder", directory, label)
     device = inference_device()
     try:
         model = load_encoder(directory)
@@ -224,18 +201,15 @@ def _from_directory(directory: Path, label: str, fast: bool, int8: bool, pooling
         if pooling:
             raise
         precision = quick_precision(device, fast=fast or int8)
-        kind = {"dtype": torch.bfloat16 if precision == "bfloat16" else torch.float32, "use_safetensors": True}
-        with _loading(label):
-            found = as_encoder(
-                SentenceTransformer(str(directory), local_files_only=True, model_kwargs=kind), name=label
-            )
+        dtype = torch.bfloat16 if precision == "bfloat16" else torch.float32
+        found = _of_peer("SentenceTransformer", directory, label, dtype=dtype)
         found.pooling = _in(precision, found.pooling)
         return found
     if not model.has_transformer:  # nothing to speed up
         fast = int8 = False
     quicken(model, fast=fast, int8=int8)
     described = _in(quick_precision(device, fast=fast, int8=int8), model.pooling)
-    return encoder_of(model, label, described, _training_of(directory))
+    return encoder_of(model, label, described, (trained_on(directory), trained_by(directory)))
 
 
 def encoder_of(model: Any, label: str, pooling: str | None = None, trained: tuple[Any, Any] = ((), ())) -> Encoder:
@@ -315,11 +289,6 @@ def _pooling_of(model: Any, directory: Path | None) -> str:
             mode = module.get_config_dict().get("pooling_mode", UNKNOWN)
             return mode if isinstance(mode, str) else "+".join(mode)
     return (saved_pooling(directory) if directory else None) or UNKNOWN
-
-
-def _training_of(directory: Path | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Training corpora and methods recorded in a model's directory."""
-    return (trained_on(directory), trained_by(directory)) if directory else ((), ())
 
 
 def _directory_of(model: Any) -> Path | None:

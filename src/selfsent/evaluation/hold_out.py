@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,19 +30,6 @@ NO_NEIGHBOURS = (
     " or check the document column"
 )
 _READ = 1 << 16  # sentences in memory at once while choosing documents
-
-
-class Documented(Protocol):
-    """The interface of a corpus for evaluation."""
-
-    documents: Numbers | None
-    fingerprint: str
-
-    def __len__(self) -> int:
-        """Number of sentences."""
-
-    def texts(self, rows: Numbers) -> list[str]:
-        """The sentences in these rows."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +124,7 @@ class HoldOut:
 
 
 def split_documents(
-    corpus: Documented, count: int | None = None, seed: int = 0, *, single: bool = False, what: str = "documents"
+    corpus: Corpus | Subset, count: int | None = None, seed: int = 0, *, single: bool = False, what: str = "documents"
 ) -> tuple[Numbers, Numbers]:
     """Hold out whole documents, chosen by a hash of their first sentence.
 
@@ -185,7 +171,7 @@ def split_documents(
     return np.flatnonzero(~held), np.flatnonzero(held)
 
 
-def limited(corpus: Documented, documents: Numbers, rows: Numbers, most: int | None = None) -> Numbers:
+def limited(corpus: Corpus | Subset, documents: Numbers, rows: Numbers, most: int | None = None) -> Numbers:
     """Rows of the first documents, in hash order, up to MAX_SENTENCES or `most` rows."""
     most = MAX_SENTENCES if most is None else most
     if len(rows) <= most:

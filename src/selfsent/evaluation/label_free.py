@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
+from selfsent.data.corpus import Corpus
 from selfsent.errors import DataError, SettingsError, guess
 from selfsent.evaluation.datasets.declared import fingerprint
 from selfsent.evaluation.encoder import Encoder
-from selfsent.evaluation.hold_out import WITHOUT_DOCUMENTS, Documented, Numbers, limited
+from selfsent.evaluation.hold_out import WITHOUT_DOCUMENTS, Numbers, Subset, limited
 from selfsent.evaluation.results import Score, signature
 from selfsent.evaluation.stats.resampling import interval
 from selfsent.evaluation.tasks.label_free import (
     ContextTask,
     DocumentTask,
+    LabelFreeTask,
     crops_task,
     halves_task,
     robust_task,
@@ -33,13 +35,6 @@ LEAST_SCORE = 0.1
 """Lower bound of scores in the mean."""
 
 
-class Metric(Protocol):
-    """A task for scoring encoders."""
-
-    def score(self, encoder: Encoder) -> Score:
-        """The score of an encoder, with its interval."""
-
-
 class HeldOut:
     """Held-out sentences, in the forms used by metrics.
 
@@ -49,7 +44,7 @@ class HeldOut:
         most: maximum number of sentences, by default MAX_SENTENCES; further documents are dropped.
     """
 
-    def __init__(self, corpus: Documented, rows: Numbers, most: int | None = None) -> None:
+    def __init__(self, corpus: Corpus | Subset, rows: Numbers, most: int | None = None) -> None:
         self.corpus = corpus
         names = np.arange(len(corpus)) if corpus.documents is None else np.asarray(corpus.documents)
         self.rows = limited(corpus, names, rows, most=most)
@@ -84,7 +79,7 @@ class HeldOut:
         return [self.texts[row] for row in chosen], self.document[chosen]
 
 
-METRICS: dict[str, Callable[[HeldOut], Metric]] = {
+METRICS: dict[str, Callable[[HeldOut], LabelFreeTask]] = {
     "context": lambda held: ContextTask(held.corpus, held.rows),
     "title": lambda held: title_task(held.documents),
     "halves": lambda held: halves_task(held.documents),
@@ -112,13 +107,13 @@ def check_metrics(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(METRICS) if ALL in names else tuple(dict.fromkeys(names))
 
 
-def make_metrics(held: HeldOut, names: Sequence[str] = (ALL,)) -> tuple[dict[str, Metric], dict[str, str]]:
+def make_metrics(held: HeldOut, names: Sequence[str] = (ALL,)) -> tuple[dict[str, LabelFreeTask], dict[str, str]]:
     """Metrics by name, and the reasons of those that this text does not allow.
 
     Raises:
         SettingsError: no such metric.
     """
-    found, absent = dict[str, Metric](), dict[str, str]()
+    found, absent = dict[str, LabelFreeTask](), dict[str, str]()
     for name in check_metrics(names):
         try:
             found[name] = METRICS[name](held)

@@ -1,8 +1,9 @@
-"""Lexical and hybrid search as encoders: TF-IDF, BM25 and counts, and BM25 with the cosine, as `search` ranks."""
+"""Lexical and hybrid search as encoders: TF-IDF, BM25, and BM25 with the cosine, as `search` ranks."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,6 @@ from selfsent.lexical.scores import PAIR_WEIGHT
 
 LEXICAL = {"tfidf": "TF-IDF", "bm25": "BM25"}
 """Lexical baselines: names as models, and as shown."""
-COUNTING = {**LEXICAL, "counts": "Unigram counts"}
-"""All lexical models."""
 WITH_WORDS = "+words"
 """Suffix of a model's name for hybrid search."""
 
@@ -28,32 +27,36 @@ def without_words(name: str) -> str:
     return name.removesuffix(WITH_WORDS) if name.endswith(WITH_WORDS) and not Path(name).exists() else ""
 
 
-def bm25_of(queries: Sequence[str], texts: Sequence[str], language: str | None) -> BM25:
-    """BM25 of queries over texts, with the stems of a language, or of theirs."""
-    found = BM25(queries, Analyzer(language or language_of(texts)))
+def bm25_of(queries: Sequence[str], texts: Sequence[str]) -> BM25:
+    """BM25 of queries over texts, with the stems of their language."""
+    return _bm25(tuple(queries), tuple(texts))
+
+
+@lru_cache(maxsize=2)  # an exam ranks the same texts by several weights, for two sets of queries
+def _bm25(queries: tuple[str, ...], texts: tuple[str, ...]) -> BM25:
+    found = BM25(queries, Analyzer(language_of(texts)))
     found.add(texts)
     return found
 
 
 class LexicalEncoder(Encoder):
-    """TF-IDF, BM25 (Robertson et al., 1994) or counts, fitted on the texts to search, or on both sides of the pairs.
+    """TF-IDF, BM25 (Robertson et al., 1994), fitted on the texts to search, or on both sides of the pairs.
 
-    TF-IDF and counts use scikit-learn's defaults with stop words, and are symmetric. BM25 is as in `search`: without
+    TF-IDF has scikit-learn's defaults with stop words, and is symmetric. BM25 is as in `search`: without
     stop words, with stems, as a share of the query's maximum; the first text of a pair is the query.
 
     Args:
-        kind: `tfidf`, `bm25` or `counts`.
+        kind: `tfidf` or `bm25`.
         name: in results.
-        language: of BM25's stemmer; by default that of the texts.
 
     Example:
         >>> LexicalEncoder("tfidf").similarity(["a red car"], ["the red car"]).round(2).tolist()
         [0.71]
     """
 
-    def __init__(self, kind: str, name: str | None = None, language: str | None = None) -> None:
-        super().__init__(self._no_vectors, name or kind, kind)
-        self.kind, self.has_vectors, self.language = kind, False, language
+    def __init__(self, kind: str, name: str | None = None) -> None:
+        super().__init__(None, name or kind, kind)
+        self.kind, self.measure = kind, "bm25" if kind == "bm25" else "cos"
 
     def sides(self, queries: Sequence[str], texts: Sequence[str], search: bool = False) -> tuple[Any, Any]:
         """Sparse rows for queries and texts, with cosines or BM25 scores as inner products."""
@@ -61,9 +64,9 @@ class LexicalEncoder(Encoder):
         from sklearn.feature_extraction.text import TfidfVectorizer
 
         if self.kind == "bm25":
-            bm25 = bm25_of(queries, texts, self.language)
+            bm25 = bm25_of(queries, texts)
             return bm25.queries, bm25.texts
-        vectorizer = TfidfVectorizer(dtype=np.float32, use_idf=self.kind == "tfidf")  # unit length for counts too
+        vectorizer = TfidfVectorizer(dtype=np.float32)
         try:
             fitted = vectorizer.fit_transform(texts)
         except ValueError:  # no words
@@ -78,14 +81,6 @@ class LexicalEncoder(Encoder):
         product = queries[[row[text] for text in left]].multiply(weighed[[row[text] for text in right]])
         return np.asarray(product.sum(axis=1), np.float64).ravel()
 
-    @property
-    def measure(self) -> str:
-        """Name of `similarity` in the signature."""
-        return "bm25" if self.kind == "bm25" else "cos"
-
-    def _no_vectors(self, texts: Sequence[str]) -> Vectors:
-        raise DataError(f"{COUNTING[self.kind]}: what counts words has no vectors, so this task cannot use it")
-
 
 class Hybrid(Encoder):
     """Hybrid search with an encoder: cosine + weight · BM25; for pairs cosine + 0.5 · TF-IDF, which is symmetric.
@@ -95,19 +90,18 @@ class Hybrid(Encoder):
     Args:
         encoder: one with vectors.
         weight: of BM25; by default the encoder's own.
-        language: of the stemmer; by default that of the texts.
 
     Raises:
         DataError: the encoder has no vectors.
     """
 
-    def __init__(self, encoder: Encoder, weight: float | None = None, language: str | None = None) -> None:
+    def __init__(self, encoder: Encoder, weight: float | None = None) -> None:
         if not encoder.has_vectors:
             raise DataError(f"{encoder.name}{WITH_WORDS}: {encoder.name} has no vectors to add words to")
         training = encoder.trained_on, encoder.trained_by
-        super().__init__(self._no_vectors, encoder.name + WITH_WORDS, encoder.pooling + WITH_WORDS, *training)
-        self.encoder, self.has_vectors, self.language = encoder, False, language
-        self.lexical_weight = encoder.lexical_weight if weight is None else weight
+        super().__init__(None, encoder.name + WITH_WORDS, encoder.pooling + WITH_WORDS, *training)
+        self.encoder, self.lexical_weight = encoder, encoder.lexical_weight if weight is None else weight
+        self.measure = f"cos+{self.lexical_weight:g}bm25"
 
     def sides(self, queries: Sequence[str], texts: Sequence[str], search: bool = False) -> tuple[Any, Any]:
         """Rows for queries and texts, with the scores of `search` as inner products."""
@@ -118,26 +112,18 @@ class Hybrid(Encoder):
     ) -> tuple[Any, Any]:
         """As `sides`, from given unit vectors (q, d) and (n, d)."""
         self.broken = self.encoder.broken
-        bm25 = bm25_of(queries, texts, self.language)
+        bm25 = bm25_of(queries, texts)
         return VectorsAndWords(vectors[0], bm25.queries * self.lexical_weight), VectorsAndWords(vectors[1], bm25.texts)
 
     def similarity(self, left: Sequence[str], right: Sequence[str]) -> Floats:
         """The sum of cosine and weighted TF-IDF of each pair of texts, (n,)."""
         texts = list(dict.fromkeys([*left, *right]))
-        counts = WordCounts(analyzer=Analyzer(self.language or language_of(texts)))
+        counts = WordCounts(analyzer=Analyzer(language_of(texts)))
         counts.add(texts)
         shared = counts.weighed(left).multiply(counts.weighed(right)).sum(axis=1)
         cosines = self.encoder.similarity(left, right)
         self.broken = self.encoder.broken
         return cosines + PAIR_WEIGHT * np.asarray(shared, np.float64).ravel()
-
-    @property
-    def measure(self) -> str:
-        """Name of `similarity` in the signature."""
-        return f"cos+{self.lexical_weight:g}bm25"
-
-    def _no_vectors(self, texts: Sequence[str]) -> Vectors:
-        raise DataError(f"{self.name} says how near two texts are and has no vectors, so this task cannot use it")
 
 
 class VectorsAndWords:

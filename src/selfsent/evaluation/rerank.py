@@ -11,11 +11,11 @@ import numpy as np
 
 from selfsent.data.vector_files import Vectors, inner
 from selfsent.errors import DataError, SettingsError
-from selfsent.evaluation.encoder import Encoder, FittedEncoder, PairEncoder
+from selfsent.evaluation.encoder import Encoder, PairEncoder
 from selfsent.evaluation.lexical import Hybrid, bm25_of
 from selfsent.evaluation.stats.resampling import Floats
 
-CANDIDATES = 100
+CANDIDATES = 200
 """Candidates of a query: chosen by judged answers (docs/log)."""
 WITH_RERANKING = "+rerank:"
 """In a model's name: what finds the candidates, and what puts them in order."""
@@ -40,7 +40,7 @@ class Reranker:
 
     def __init__(self, encoder: Encoder, candidates: int = CANDIDATES) -> None:
         self.crosses = isinstance(encoder, PairEncoder)
-        if not (encoder.has_vectors or self.crosses) or isinstance(encoder, FittedEncoder):
+        if not (encoder.has_vectors or self.crosses):
             raise SettingsError(f"{encoder.name} cannot rerank: give a sentence encoder or a cross-encoder")
         if candidates < 1:
             raise SettingsError(f"`candidates` is {candidates}; it is 1 at least")
@@ -67,15 +67,15 @@ class Reranked(Encoder):
     Args:
         first: what finds the candidates: with words, as `search` does, unless it counts words itself.
         reranker: what puts them in order.
-        language: of the stemmer; by default that of the texts.
     """
 
-    def __init__(self, first: Encoder, reranker: Reranker, language: str | None = None) -> None:
-        self.first = Hybrid(first, language=language) if first.has_vectors else first
-        self.reranker, self.language, second = reranker, language, reranker.encoder
+    def __init__(self, first: Encoder, reranker: Reranker) -> None:
+        self.first = Hybrid(first) if first.has_vectors else first
+        self.reranker, second = reranker, reranker.encoder
         name = f"{first.name}{WITH_RERANKING}{second.name}"
-        super().__init__(self._no_vectors, name, f"{self.first.pooling}>{second.pooling}", second.trained_on)
-        self.has_vectors = False
+        super().__init__(None, name, f"{self.first.pooling}>{second.pooling}", second.trained_on)
+        words = f"+{weight:g}bm25" if (weight := reranker.lexical_weight) else ""
+        self.measure = f"{self.first.measure}>{second.measure}{words}@{reranker.candidates}"
 
     def sides(self, queries: Sequence[str], texts: Sequence[str], search: bool = False) -> tuple[Any, Any]:
         """Rows for queries and texts, with scores as inner products.
@@ -85,7 +85,7 @@ class Reranked(Encoder):
         """
         if not search:
             raise self._unfit()
-        bm25 = bm25_of(queries, texts, self.language)
+        bm25 = bm25_of(queries, texts)
         rows = zip(self.first.sides(queries, texts, search), (queries, texts), (bm25.queries, bm25.texts), strict=True)
         asked, held = (_Rows(self.reranker, *each) for each in rows)
         return asked, held
@@ -96,15 +96,6 @@ class Reranked(Encoder):
         Raises:
             DataError: always.
         """
-        raise self._unfit()
-
-    @property
-    def measure(self) -> str:
-        """Name of `similarity` in the signature."""
-        words = f"+{weight:g}bm25" if (weight := self.reranker.lexical_weight) else ""
-        return f"{self.first.measure}>{self.reranker.encoder.measure}{words}@{self.reranker.candidates}"
-
-    def _no_vectors(self, texts: Sequence[str]) -> Vectors:
         raise self._unfit()
 
     def _unfit(self) -> DataError:

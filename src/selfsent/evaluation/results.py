@@ -252,6 +252,8 @@ class Result:
         lines = [*(f"`{score.signature}`" for score in self.scores.values()), *map(literal, self._remarks)]
         return markdown(self.table()) + "\n" + "".join(f"* {line}\n" for line in lines)
 
+    _repr_markdown_ = to_markdown
+
     def table(self) -> Table:
         """The result as a table for the terminal."""
         rows = []
@@ -270,10 +272,6 @@ class Result:
         return text_of(self.table(), [*(score.signature for score in self.scores.values()), *self._remarks])
 
     __repr__ = __str__
-
-    def _repr_markdown_(self) -> str:
-        """Markdown for notebooks."""
-        return self.to_markdown()
 
     @property
     def _remarks(self) -> list[str]:

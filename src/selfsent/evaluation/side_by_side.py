@@ -216,7 +216,7 @@ def mean_score(scores: Sequence[Score]) -> Score:
         scores: (n,) of runs with different seeds, over the same items.
     """
     first, of_seeds = scores[0], np.stack([score.samples for score in scores])
-    samples = mean_of_few(of_seeds, of_seeds.shape[1]) if len(scores) > 1 else of_seeds[0]
+    samples = mean_of_few(of_seeds) if len(scores) > 1 else of_seeds[0]
     metrics = [key for key in first.metrics if all(key in score.metrics for score in scores)]
     marks = [mark for mark in ("leaked", "aimed") if any(score.details.get(mark) for score in scores)]
     return Score(

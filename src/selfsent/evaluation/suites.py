@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
-from selfsent.data.corpus import read_corpus
+from selfsent.data.corpus import Corpus, read_corpus
 from selfsent.data.corpus.sources import SourceName
 from selfsent.display import counted
 from selfsent.errors import DataError, SettingsError, guess
@@ -17,7 +17,7 @@ from selfsent.evaluation.datasets.declared import DataSet, Rows, Store
 from selfsent.evaluation.datasets.leaks import LEAKED, holds_stsb
 from selfsent.evaluation.datasets.own_files import Clean, Column
 from selfsent.evaluation.encoders import as_encoder
-from selfsent.evaluation.hold_out import Documented, split_documents
+from selfsent.evaluation.hold_out import split_documents
 from selfsent.evaluation.label_free import METRICS, HeldOut, aimed_at, check_metrics, make_metrics
 from selfsent.evaluation.results import AVERAGE, Result, Score
 from selfsent.evaluation.tasks import own, published, transfer
@@ -83,7 +83,7 @@ def evaluate(
     *,
     suite: str | None = None,
     task: str | Sequence[str] | None = None,
-    documents: Documented | SourceName | None = None,
+    documents: Corpus | SourceName | None = None,
     hold_out: int | None = None,
     judges: str | Sequence[str] = (),
     pairs: str | Path | None = None,
@@ -162,7 +162,7 @@ def evaluate(
     }
     absent: dict[str, str] = {}
     if corpus is not None:
-        corpus, label_free = cast(Documented, corpus), check_metrics(names(judges))
+        corpus, label_free = cast(Corpus, corpus), check_metrics(names(judges))
         if label_free:
             found, absent = make_metrics(HeldOut(corpus, split_documents(corpus, hold_out, single=True)[1]), label_free)
             tasks |= {each: partial(judge.score, encoder) for each, judge in found.items()}

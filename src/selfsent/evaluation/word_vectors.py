@@ -1,12 +1,15 @@
-"""Means of word vectors from the user's file: plain, without stop words, or weighted by rarity (SIF)."""
+"""Means of word vectors from the user's file, with or without stop words."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,28 +17,21 @@ from numpy.typing import NDArray
 from selfsent.data.vector_files import Vectors
 from selfsent.data.word_vectors import word_blocks
 from selfsent.errors import DataError
-from selfsent.evaluation.cache import cached_directory
+from selfsent.files import atomic_directory, cache_folder, read_json
+from selfsent.integrity import checksums, damaged, warn_damaged
 
-SMOOTH = 1e-3
-"""The `a` of Arora et al.'s a / (a + p(word))."""
-Mean = Literal["mean", "sif", "nostop"]
-PREFIXES: dict[str, Mean] = {"glove": "mean", "word2vec": "mean", "fasttext": "mean", "sif": "sif", "nostop": "nostop"}
-"""Prefixes of files, and how vectors are averaged. The file format is detected from the content."""
+PREFIXES = ("glove", "word2vec", "fasttext", "nostop")
+"""Prefixes of files; `nostop` leaves stop words out. The file format is detected from the content."""
 _VERSION = 2
 """Version of the cached table: bump when parsing changes."""
-_TABLE = ("vectors.f32", "words.parquet")
+_TABLE, _SUMS = ("vectors.f32", "words.parquet"), "sums.json"
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
 
 
-def words_file(model: str) -> tuple[Path, Mean] | None:
-    """The file of `glove:FILE` and similar, and how its vectors are averaged; None for any other name."""
+def words_file(model: str) -> tuple[str, Path] | None:
+    """The prefix and the file of `glove:FILE` and similar; None for any other name."""
     prefix, _, file = model.partition(":")
-    return (Path(file).expanduser(), PREFIXES[prefix]) if prefix in PREFIXES and file else None
-
-
-def words_of(text: str) -> list[str]:
-    """The words of a text, unchanged: runs of letters and digits, with inner apostrophes."""
-    return _WORD.findall(text)
+    return (prefix, Path(file).expanduser()) if prefix in PREFIXES and file else None
 
 
 class WordVectors:
@@ -47,9 +43,7 @@ class WordVectors:
 
     Args:
         path: the file.
-        mean: `mean`; `nostop`, without scikit-learn's English stop words; or `sif` (Arora, Liang and Ma, 2017): words
-            are weighted by a / (a + p), with p their relative frequency in the texts encoded together, and the first
-            singular direction is removed.
+        stop_words: whether words of scikit-learn's English list count.
 
     Example:
         >>> vectors = WordVectors(Path("glove.6B.300d.txt"))  # doctest: +SKIP
@@ -57,8 +51,8 @@ class WordVectors:
         (2, 300)
     """
 
-    def __init__(self, path: Path, mean: Mean = "mean") -> None:
-        self.path, self.mean = path, mean
+    def __init__(self, path: Path, stop_words: bool = True) -> None:
+        self.path, self.stop_words = path, stop_words
 
     def check(self) -> None:
         """Check quickly that the file can be read.
@@ -76,33 +70,19 @@ class WordVectors:
             OutputError: the cached table cannot be written.
         """
         from scipy.sparse import csr_matrix
-
-        found = [self._counted(words_of(text)) for text in texts]
-        names = {word: number for number, word in enumerate(dict.fromkeys(word for words in found for word in words))}
-        table, has = self._vectors(list(names))
-        columns = np.array([names[word] for words in found for word in words], np.int64)
-        ends = np.concatenate([[0], np.cumsum([len(words) for words in found])])
-        known = has[columns]
-        share = np.bincount(columns, minlength=len(names)) / max(1, len(columns))
-        weights = (SMOOTH / (SMOOTH + share))[columns] if self.mean == "sif" else np.ones(len(columns))
-        summed = csr_matrix((weights * known, columns, ends), shape=(len(texts), len(names))) @ table
-        counts = csr_matrix((known.astype(np.float64), columns, ends), shape=(len(texts), len(names))).sum(axis=1)
-        means = np.asarray(summed / np.maximum(1, counts), np.float64)
-        return (_without_first_direction(means) if self.mean == "sif" else means).astype(np.float32)
-
-    def _counted(self, words: list[str]) -> list[str]:
-        """The words in the mean."""
-        if self.mean != "nostop":
-            return words
         from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
-        return [word for word in words if word.lower() not in ENGLISH_STOP_WORDS]
-
-    def _vectors(self, words: list[str]) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-        """The vector of each word, (words, d), and whether it has one."""
+        left_out = frozenset() if self.stop_words else ENGLISH_STOP_WORDS
+        found = [[word for word in _WORD.findall(text) if word.lower() not in left_out] for text in texts]
+        words = list(dict.fromkeys(chain.from_iterable(found)))
         rows = self._rows(words)
-        table, has = np.where(rows[:, None] >= 0, self._table[1][np.maximum(rows, 0)], np.float32(0)), rows >= 0
-        return table, has
+        row_of = {word: row for word, row in zip(words, rows.tolist(), strict=True) if row >= 0}
+        needed = np.unique(rows[rows >= 0])
+        columns = [[row_of[word] for word in each if word in row_of] for each in found]
+        ends = np.cumsum([0, *map(len, columns)])
+        column = np.searchsorted(needed, np.fromiter(chain.from_iterable(columns), np.int64))
+        summed = csr_matrix((np.ones(len(column)), column, ends), (len(texts), len(needed))) @ self._table[1][needed]
+        return np.asarray(summed / np.maximum(1, np.diff(ends))[:, None], np.float32)
 
     def _rows(self, words: list[str]) -> NDArray[np.int64]:
         """The row of each word, or -1."""
@@ -117,20 +97,24 @@ class WordVectors:
 
     @cached_property
     def _table(self) -> tuple[Any, NDArray[np.float32]]:
-        """The words, and their memory-mapped vectors."""
+        """The words, and their memory-mapped vectors, from the cache."""
         import pyarrow.parquet as pq
 
-        words = pq.read_table(self._directory / "words.parquet")["word"].combine_chunks()
-        return words, np.memmap(self._directory / "vectors.f32", np.float32, "r").reshape(len(words), -1)
-
-    @cached_property
-    def _directory(self) -> Path:
         try:
             known = self.path.resolve().stat()
         except OSError as error:
             raise DataError(f"{self.path} cannot be read: {error.strerror}") from error
         identity = f"{_VERSION}|{self.path.resolve()}|{known.st_size}|{known.st_mtime_ns}"
-        return cached_directory("word-vectors", identity, _TABLE, self._write)
+        digest = hashlib.blake2b(identity.encode(errors="surrogateescape"), digest_size=8).hexdigest()
+        directory = cache_folder() / "word-vectors" / digest
+        sums = read_json(directory / _SUMS)
+        if not sums.keys() >= set(_TABLE) or damaged(directory, sums):
+            if directory.is_dir():
+                warn_damaged(directory)
+            with atomic_directory(directory) as folder:
+                self._write(folder)
+        words = pq.read_table(directory / "words.parquet")["word"].combine_chunks()
+        return words, np.memmap(directory / "vectors.f32", np.float32, "r").reshape(len(words), -1)
 
     def _write(self, folder: Path) -> None:
         import pyarrow as pa
@@ -142,9 +126,4 @@ class WordVectors:
                 words += block
                 file.write(vectors.tobytes())
         pq.write_table(pa.table({"word": pa.array(words, pa.string())}), folder / "words.parquet")
-
-
-def _without_first_direction(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Vectors (n, d) minus their projection on their first right singular vector."""
-    first = np.linalg.eigh(vectors.T @ vectors)[1][:, -1]
-    return np.asarray(vectors - np.outer(vectors @ first, first))
+        (folder / _SUMS).write_text(json.dumps(checksums(folder, _TABLE)))

@@ -24,12 +24,13 @@ class _Move(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, states: Tensor, slots: Slots, pads: bool) -> Tensor:
-        ctx.slots, ctx.pads = slots, pads
+        ctx.save_for_backward(*slots)  # so that a pass that is computed again does not keep them
+        ctx.pads = pads
         return states.index_select(0, slots.pad if pads else slots.unpad)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
-        slots = ctx.slots
+        slots = Slots(*ctx.saved_tensors)
         if ctx.pads:
             return grads[0].index_select(0, slots.unpad), None, None
         return grads[0].index_select(0, slots.pad).index_fill_(0, slots.empty, 0), None, None

@@ -147,12 +147,13 @@ class _AddToRows(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, _: Tensor, ids: Tensor, table: Lookup) -> Tensor:
-        ctx.ids, ctx.table = ids, table
+        ctx.save_for_backward(ids)
+        ctx.table = table
         return nn.functional.embedding(ids, table.weight)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[None, None, None]:
-        weight, ids, rows = ctx.table.weight, ctx.ids.flatten(), grads[0].flatten(0, -2)
+        weight, ids, rows = ctx.table.weight, ctx.saved_tensors[0].flatten(), grads[0].flatten(0, -2)
         if ctx.table.padding_idx is not None:
             real = ids != ctx.table.padding_idx
             if not real.all():

@@ -134,9 +134,7 @@ def into_int8(model: Encoder) -> Encoder:
             model.transformer.set_submodule(name, Int8Linear(weights[name], layer.bias, channels, shared))
     cosine = float(functional.cosine_similarity(exact, model(examples)).mean())
     if not cosine >= LEAST:
-        raise BaseEncoderError(
-            f"8 bits are too few for this encoder (cosine to float32: {cosine:.4f}): leave out `int8`"
-        )
+        raise BaseEncoderError(f"8 bits are too few for this encoder (cosine {cosine:.4f}): leave out `int8`")
     return model
 
 

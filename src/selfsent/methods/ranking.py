@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, Literal, Self, cast
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
 
 from selfsent.data.packed import Packed, concatenate
 from selfsent.data.views.noise import CropWords, DeleteWords, Noise, PickWords
@@ -17,6 +18,8 @@ from selfsent.data.views.view import View
 from selfsent.distributed import gather, rank
 from selfsent.errors import SettingsError, guess
 from selfsent.methods.method import OF_DOCUMENTS, Learner, Loss, Method, MethodOptions
+from selfsent.models.bases import resolve
+from selfsent.models.cross_encoder import is_cross_encoder
 from selfsent.models.encoder import Encoder
 from selfsent.naming import names
 from selfsent.settings import Settings, setting
@@ -31,6 +34,7 @@ _KEEP_BASE = (
     "weight of a loss that keeps the similarities of a batch near those of the base; neighbours and cropping take 1"
     " where the base is a sentence encoder already"
 )
+MinedBy = Literal["base", "words", "both"]
 _READ: dict[str, tuple[str, ...]] = {
     "itself": (),
     "neighbours": ("within", "span", "overlap"),
@@ -43,6 +47,8 @@ _UNREAD = {"within": 1, "span": 1, "overlap": False, "kept": 0.1}
 """These options, each with the only value allowed where nothing reads it."""
 LONG = {"document", "title"}
 """Positives that are as long as a document."""
+LARGE, BLOCK = 1 << 22, 1 << 20
+"""Scores beyond which a batch is compared in blocks, and scores of a block."""
 NOISES: dict[str, Callable[[Any], Noise]] = {
     **{"delete_words": DeleteWords, "pick_words": PickWords, "crop_words": CropWords}
 }
@@ -148,46 +154,59 @@ class PairOptions(ViewOptions):
             )
 
 
-def similarities(vectors: Tensor, candidates: Tensor) -> Tensor:
-    """(n, N) inner products in float32 of this process' vectors, (n, d), and the candidates of all, (n, d) on each."""
-    return (vectors @ gather(candidates).T).float()
-
-
-def no_negatives(query: Packed, candidates: Sequence[Packed], hard: int = 0, by_document: bool = True) -> Tensor:
-    """(n, k N) whether a candidate, of all processes, must not count against a query of this one.
+def no_negatives(
+    query: Packed, candidates: Sequence[Packed], hard: int = 0, by_document: bool = True
+) -> Callable[[slice], Tensor]:
+    """Of rows of the n queries, (rows, k N) whether a candidate, of all processes, must not count against each.
 
     Likely answers do not count: texts equal to the query or its partner, partners of equal queries, and texts of the
     query's document. Of hard negatives, which are known to be no answers, only the text counts.
 
     Args:
         query: n sentences that look for their partners.
-        candidates: k batches of n among which they look, row by row of the same origin; the first are the partners.
+        candidates: k batches of n among which they look; the first are the partners.
         hard: number of batches, at the end, that are hard negatives.
         by_document: whether candidates of the same document are left out, too, and not equal ones alone.
     """
-    belongs = query.texts[:, None] == gather(query.texts)
-    if by_document and query.documents is not None:
-        belongs = belongs | (query.documents[:, None] == gather(query.documents))
-    found = []
-    for number, batch in enumerate(candidates):
-        texts = gather(batch.texts)
-        same = (query.texts[:, None] == texts) | (candidates[0].texts[:, None] == texts)
-        found.append(same | belongs if number < len(candidates) - hard else same)
-    return torch.cat(found, dim=1)
+    own, partners, documents = query.texts, candidates[0].texts, query.documents if by_document else None
+    queries, texts, near = gather(own), [gather(batch.texts) for batch in candidates], list[Tensor]()
+    for batch in candidates[: len(candidates) - hard] if documents is not None else ():
+        assert batch.documents is not None
+        near.append(gather(batch.documents))
+
+    def excluded(rows: slice) -> Tensor:
+        found = [(own[rows, None] == each) | (partners[rows, None] == each) for each in texts]
+        found[0] = found[0] | (own[rows, None] == queries)
+        for number, each in enumerate(near):
+            assert documents is not None
+            found[number] = found[number] | (documents[rows, None] == each)
+        return torch.cat(found, dim=1)
+
+    return excluded
 
 
-def in_batch_cross_entropy(scores: Tensor, excluded: Tensor | None = None) -> Tensor:
+def by_rows(loss: Callable[[slice], Tensor], rows: int, columns: int) -> Tensor:
+    """A sum over rows of a (rows, columns) matrix; a large one is never held whole, but block by block."""
+    size = rows if rows * columns <= LARGE else max(1, BLOCK // columns)
+    if size >= rows:
+        return loss(slice(0, rows))
+    parts = [checkpoint(loss, slice(start, start + size), use_reentrant=False) for start in range(0, rows, size)]
+    return torch.stack(cast(list[Tensor], parts)).sum()
+
+
+def in_batch_cross_entropy(scores: Tensor, excluded: Tensor | None = None, first: int | None = None) -> Tensor:
     """−Σᵢ log exp(sᵢᵢ) / Σⱼ exp(sᵢⱼ), over the candidates j of all processes (Henderson et al. 2017, section 4).
 
     Args:
         scores: (n, m) of this process' queries and all candidates, the first n of each process being its queries'
             partners.
         excluded: (n, m) which candidates do not count; a query's own partner always does.
+        first: the partner of the first query; by default they are all queries of this process.
 
     Returns:
         A float32 scalar: the sum over the n queries, in nats.
     """
-    own = torch.arange(len(scores), device=scores.device) + rank() * len(scores)
+    own = torch.arange(len(scores), device=scores.device) + (rank() * len(scores) if first is None else first)
     if excluded is not None:
         scores = scores.masked_fill(excluded.scatter(1, own[:, None], False), -torch.inf)
     return F.cross_entropy(scores.float(), own, reduction="sum")
@@ -216,8 +235,13 @@ def ranking_loss(
     Returns:
         A float32 scalar: the sum over the n texts, in nats.
     """
-    scores = torch.cat([scale * similarities(vectors, each) for each in candidates], dim=1)
-    return in_batch_cross_entropy(scores, no_negatives(query, texts, hard, by_document))
+    everyone, excluded = [gather(each) for each in candidates], no_negatives(query, texts, hard, by_document)
+
+    def loss(rows: slice) -> Tensor:
+        scores = torch.cat([scale * (vectors[rows] @ each.T).float() for each in everyone], dim=1)
+        return in_batch_cross_entropy(scores, excluded(rows), rank() * len(vectors) + rows.start)
+
+    return by_rows(loss, len(vectors), sum(map(len, everyone)))
 
 
 def nt_xent(pairs: Sequence[Tensor], targets: Sequence[Tensor], temperature: float, views: Sequence[Packed]) -> Tensor:
@@ -237,6 +261,16 @@ def nt_xent(pairs: Sequence[Tensor], targets: Sequence[Tensor], temperature: flo
     return there + ranking_loss(second, found, views[1], views[:2], 1 / temperature)
 
 
+def list_loss(scores: Tensor, targets: Tensor) -> Tensor:
+    """Σᵢ KL(q ‖ p), p and q the softmaxes of scores (n, k) and of a teacher's targets (n, k), summed, in nats.
+
+    A target of −inf is of no candidate: it counts in neither.
+    """
+    there = targets > -torch.inf
+    p, q = (part.float().masked_fill(~there, -1e4).log_softmax(dim=1) for part in (scores, targets))
+    return F.kl_div(p, q, reduction="sum", log_target=True)
+
+
 def similarity_loss(vectors: Tensor, targets: Tensor, scale: float) -> Tensor:
     """Σᵢ KL(q ‖ p), p and q the softmaxes over j ≠ i of s·cos of the vectors and of the targets, summed, in nats.
 
@@ -246,9 +280,15 @@ def similarity_loss(vectors: Tensor, targets: Tensor, scale: float) -> Tensor:
         scale: s.
     """
     own = torch.arange(len(vectors), device=vectors.device)[:, None] + rank() * len(vectors)
-    # Not minus infinity, which times a probability of zero would be no number.
-    p, q = ((scale * similarities(part, part)).scatter(1, own, -1e4).log_softmax(dim=1) for part in (vectors, targets))
-    return F.kl_div(p, q, reduction="sum", log_target=True)
+    sides = [(part, gather(part)) for part in (vectors, targets)]
+
+    def loss(rows: slice) -> Tensor:
+        # Not minus infinity, which times a probability of zero would be no number.
+        scores = ((scale * (part[rows] @ each.T).float()).scatter(1, own[rows], -1e4) for part, each in sides)
+        p, q = (each.log_softmax(dim=1) for each in scores)
+        return F.kl_div(p, q, reduction="sum", log_target=True)
+
+    return by_rows(loss, len(vectors), len(sides[0][1]))
 
 
 @dataclass(frozen=True)
@@ -265,17 +305,35 @@ class MNRL(ViewOptions):
     both_directions: bool = setting(False, "a partner must find its text too; the mean of both losses")
     keep_base: float = setting(0.0, _KEEP_BASE, minimum=0.0)
     hard_negatives: bool | None = setting(None, "the third text column is a wrong partner (default: if there is one)")
+    mined: int = setting(0, "hard negatives of each text, mined by the base before training", minimum=0, maximum=100)
+    mined_by: MinedBy = setting("both", "what ranks them. base: the cosine; words: BM25; both: as search ranks")
+    at_most: float = setting(0.95, "largest score of a hard negative, as a share of the partner's", above=0, maximum=1)
+    teacher: str = setting("", "ranks partner and mined negatives: search, for what mined them, or a cross-encoder")
+    teacher_weight: float = setting(1.0, "weight of the loss that follows the teacher", above=0.0)
+    teacher_scale: float = setting(20.0, "multiplies the teacher's scores: one over their temperature", above=0.0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.mined and self.kinds != ("itself",) and not LONG.issuperset(self.kinds):
+            raise SettingsError("`mined` reads pairs or whole documents: give positives=document or title, or mined=0")
+        if self.teacher and not self.mined:
+            raise SettingsError("a teacher ranks mined negatives: give mined=4 or so")
         if self.positives != "itself" and self.hard_negatives:
             one = f"positives={self.positives} for one: leave it out, or give method=mnrl with positives=itself"
             raise SettingsError(f"`hard_negatives` is for three text columns, and {one}")
 
     def views(self, second_column: int = 0) -> tuple[View, ...]:
         """The text and its partner, and a hard negative where there is one."""
-        pair = super().views(int(self.positives == "itself"))
-        return (*pair, View(2)) if self.hard_negatives else pair
+        pairs = self.kinds == ("itself",)
+        views = super().views(int(pairs))
+        whole = None if pairs else Surroundings(WHOLE, kept=1.0)
+        mined = (View(int(pairs), passage=whole, mined=number) for number in range(self.mined))
+        return (*views, *mined, *([View(2)] if self.hard_negatives else ()))
+
+    @property
+    def teachers(self) -> tuple[str, ...]:
+        """The cross-encoder to follow, if any."""
+        return (self.teacher,) if self.teacher not in ("", "search") else ()
 
     def fitted(self, columns: int, classes: int | None = None, largest: float | None = None) -> Self:
         """The options, with hard negatives where there is a third column."""
@@ -316,13 +374,14 @@ class RankingLearner(Learner):
 
     Henderson et al. 2017, section 4; with cosines, scale and hard negatives as in sentence-transformers. Added to it is
     `keep_base` times KL(q ‖ p), where q and p are the softmaxes, over the other texts of the batch, of the base's
-    similarities and of the model's.
+    similarities and of the model's; and `teacher_weight` times `list_loss` over a text's partner and mined negatives.
 
     | | shape | |
     |---|---|---|
     | `views[0]` | n texts |  |
     | `views[1]` | n texts | the partner of each |
-    | `views[2:]` | n texts each | hard negatives, where there are columns of them |
+    | `views[2:]` | n texts each | hard negatives: those mined, then those of a column |
+    | `labels` | (n, 1 + mined) | with a teacher, its scores of the partner and the mined negatives |
     | loss | a sum | over the n pairs |
 
     Example:
@@ -337,6 +396,9 @@ class RankingLearner(Learner):
 
     def __init__(self, model: Encoder, options: MNRL) -> None:
         super().__init__(model, options)
+        for name in options.teachers:
+            if not is_cross_encoder(resolve(name)):
+                raise SettingsError(f"the teacher {name} is no cross-encoder: give one, or teacher=search")
         # In a tuple it is no submodule: neither trained, nor wrapped, nor part of checkpoints.
         self._base = (model.twin().eval().requires_grad_(False),) if options.keep_base else ()
 
@@ -345,9 +407,14 @@ class RankingLearner(Learner):
         packed, scale = concatenate(views), self.options.scale
         vectors = F.normalize(self.model(packed).float(), dim=-1)
         text, *others = vectors.chunk(len(views))
-        total = ranking_loss(text, others, views[0], views[1:], scale, hard=len(views) - 2)
+        hard = len(views) - 2 - self.options.mined
+        total = ranking_loss(text, others, views[0], views[1:], scale, hard=hard)
         if self.options.both_directions:
             total = (total + ranking_loss(others[0], [text], views[1], views[:1], scale)) / 2
+        if self.options.teacher:
+            assert labels is not None
+            own = torch.stack([(text * other).sum(1) for other in others[: 1 + self.options.mined]], dim=1)
+            total = total + self.options.teacher_weight * list_loss(scale * own, self.options.teacher_scale * labels)
         for base in self._base:
             with torch.no_grad():
                 before = F.normalize(base.to(packed.device)(packed).float(), dim=-1)

@@ -25,7 +25,7 @@ def put_head(model: Encoder, options: Any) -> None:
     """
     if model.is_static:
         raise BaseEncoderError(
-            "this base is a table of token vectors, and takes their mean: heads need a transformer, such as bundled-raw"
+            "heads need a transformer, such as bundled-raw, and this base is a table of token vectors"
         )
     if isinstance(options, NgramOptions):
         from selfsent.models.heads.ngram_cnn import ngram_modules
@@ -37,7 +37,7 @@ def put_head(model: Encoder, options: Any) -> None:
             model.put_before_pooling(modules, options.filters * len(windows))
         elif list(map(_shape, model.token_modules)) != list(map(_shape, modules)):
             raise SettingsError(
-                "this base has an n-gram CNN of another shape: give its `windows`, `filters`, `activation` and `masked`"
+                "this base has an n-gram CNN of another shape: give the options that it was trained with"
             )
     elif model.pooling != CNN_POOL:
         from selfsent.models.heads.cnn_pool import CnnPool

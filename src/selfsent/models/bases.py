@@ -82,10 +82,7 @@ def _model_in(directory: Path) -> Path:
         raise BaseEncoderError(f"{directory} is a run without a model: {reason}")
     if any((directory / "seeds").glob("*/run.json")):
         raise BaseEncoderError(f"{directory} holds a run of each seed: give one or all of {directory}/seeds/*")
-    raise BaseEncoderError(
-        f"{directory} holds no encoder: neither config.json (transformers) nor modules.json (sentence-transformers)"
-        " is there"
-    )
+    raise BaseEncoderError(f"{directory} holds no encoder: neither config.json nor modules.json is there")
 
 
 def refuse_unsafe(directory: Path) -> None:
@@ -101,7 +98,7 @@ def refuse_unsafe(directory: Path) -> None:
         pure = PurePosixPath(path), PureWindowsPath(path)
         if any(each.anchor or ".." in each.parts for each in pure):
             raise BaseEncoderError(
-                f"{directory / 'modules.json'} names {path!r}, which is elsewhere: a model is one directory"
+                f"{directory}/modules.json names {path!r}, which is elsewhere: a model is one directory"
             )
     folders = {directory, *(directory / path for path in paths)}
     folders |= {below for path in paths if path for below in (directory / path).rglob("*") if below.is_dir()}

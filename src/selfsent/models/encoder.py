@@ -5,18 +5,20 @@ from __future__ import annotations
 import copy
 import logging
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Literal, cast
 
 import torch
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from selfsent.data.packed import Packed
 from selfsent.errors import BaseEncoderError
 from selfsent.files import write_json
 from selfsent.foreign.transformers import has_masked_language_model, silent
 from selfsent.lexical.scores import SEARCH_FILE, SEARCH_WEIGHT
-from selfsent.models.dropout import DROPOUTS
+from selfsent.models.dropout import DROPOUTS, without_dropout
 from selfsent.models.heads.language_model import LanguageModelHead, new_head, save_head
 from selfsent.models.heads.layers import Layers, is_layer_mean, layer_mean, mean_of
 from selfsent.models.heads.options import CNN_POOL
@@ -50,6 +52,8 @@ class Encoder(nn.Module):
     """Name in error messages."""
     lexical_weight = SEARCH_WEIGHT["transformer"]
     """Weight of BM25 added to the cosine in a search; a directory may override it in `search.json`."""
+    mini_batch_size: int | None = None
+    """Sentences that go through it at a time, each part twice in training; None for all. See `forward`."""
     _stem = 1
     """Leading modules that make the first token states."""
     tokenizer: Any
@@ -123,7 +127,7 @@ class Encoder(nn.Module):
         model, index = self.sentence_transformer, self._pooling_index
         if any(getattr(module, "in_features", width) != width for module in list(model)[index + 1 :]):
             raise BaseEncoderError(
-                f"this base has a dense layer after its pooling that takes no vectors of width {width}: choose another"
+                f"the dense layer after its pooling takes no vectors of width {width}: choose another base"
             )
         pooling = type(model[index])(**{**model[index].get_config_dict(), "embedding_dimension": width})
         pooling.load_state_dict(model[index].state_dict())
@@ -149,7 +153,7 @@ class Encoder(nn.Module):
             raise BaseEncoderError(f"this base has modules before its pooling, which layers={layers} would replace")
         if self.transformer is not self.sentence_transformer[0].model:
             raise BaseEncoderError(
-                f"sentence-transformers reads only the last layer of this base's encoder: layers={layers} cannot be"
+                f"sentence-transformers reads only the last layer of this base: leave out layers={layers}"
             )
         config = self.transformer.config
         self.put_before_pooling([layer_mean(self.hidden_size, config.num_hidden_layers, layers)], self.hidden_size)
@@ -245,11 +249,27 @@ class Encoder(nn.Module):
     def forward(self, packed: Packed, leave_out: int = 0) -> Tensor:
         """(sentences, e) vectors of a packed batch, in the order of its sentences.
 
+        A batch of more sentences than `mini_batch_size` goes in parts, of which vectors alone are kept: in the backward
+        pass each part is computed again, with the same dropout, when its gradient has come back. Loss and gradient are
+        those of the whole batch (GradCache: Gao et al., 2021, arXiv:2101.06983), in the memory of one part.
+
         Args:
             packed: the batch.
             leave_out: trailing modules that are skipped.
         """
-        return self.pool(self.token_vectors(packed), packed, leave_out)
+        size, count, training = self.mini_batch_size or len(packed), len(packed), self.training
+        if count <= size:
+            return self.pool(self.token_vectors(packed), packed, leave_out)
+
+        def encode(start: int, on_device: Tensor) -> Tensor:
+            part = packed.take(range(start, min(start + size, count)))
+            with nullcontext() if training else without_dropout(self):  # as in the first pass
+                return self.pool(self.token_vectors(part), part, leave_out)
+
+        # Of the tensor torch sees on which device to keep the state of the random numbers.
+        there = torch.empty(0, device=packed.device)
+        parts = [checkpoint(encode, start, there, use_reentrant=False) for start in range(0, count, size)]
+        return torch.cat(cast(list[Tensor], parts))
 
     def twin(self) -> Encoder:
         """A copy with weights of its own, and without language-model head."""

@@ -97,9 +97,7 @@ def export(model: Encoder, output: Path, normalize: bool = False) -> Exported:
             something else than an export.
     """
     if model.is_static:
-        raise SettingsError(
-            "a table of token vectors needs no graph: its model.safetensors and tokenizer.json are all that is needed"
-        )
+        raise SettingsError("a table of token vectors needs no graph: model.safetensors and tokenizer.json are enough")
     if not model.has_transformer:
         raise SettingsError("a recurrent network reads a sentence word by word, which makes no graph: export another")
     check_export(output, overwrite=True)

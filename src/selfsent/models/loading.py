@@ -50,7 +50,7 @@ def load_encoder(base: str | Path, pooling: Pooling | None = None, dropout: floa
         if is_static(directory):
             if pooling not in (None, "mean"):
                 raise BaseEncoderError(
-                    f"{base} is a table of token vectors, and takes their mean: leave out pooling={pooling}"
+                    f"{base} is a table of token vectors, which takes means: leave out pooling={pooling}"
                 )
             encoder = _load_static(directory)
         elif is_recurrent(directory):
@@ -161,9 +161,7 @@ def _keep_encoder_half(base: str | Path, module: Any, saved: bool) -> None:
     """
     model = module.model
     if not hasattr(model, "encoder") or not hasattr(getattr(model, "decoder", None), "layers"):
-        raise BaseEncoderError(
-            f"{base} is an encoder-decoder of which selfsent cannot take the encoder: choose a BART or T5"
-        )
+        raise BaseEncoderError(f"{base} is an encoder-decoder of an unknown kind: choose a BART or T5")
     if saved and module.modality_config.get("text") != _ENCODER_STATES:
         raise BaseEncoderError(f"{base} was trained to make vectors of its decoder's states: choose an encoder")
     model.decoder.layers = nn.ModuleList()

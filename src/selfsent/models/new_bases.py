@@ -102,10 +102,7 @@ def make_base(base: NewBase, resolve: Callable[[str], Path]) -> Path:
     identity: tuple[Any, ...] = str(source.resolve()), source.stat().st_size, source.stat().st_mtime_ns
     if source.is_dir():
         if base.source and not is_static(source):
-            raise BaseEncoderError(
-                f"{base.kind} takes word vectors from a file of them, or a table such as bundled, and {base.source} is"
-                " neither"
-            )
+            raise BaseEncoderError(f"{base.source} is neither a file of word vectors nor a table such as bundled")
         identity = tuple(checksum(source / name) for name in ("tokenizer.json", "model.safetensors"))
     key = _VERSION, base.kind, base.size, bool(base.source), identity
     return in_cache(key, lambda folder: _write_encoder(base, source, folder))
@@ -214,10 +211,7 @@ def _read_table(directory: Path) -> tuple[Any, Any]:
         raise BaseEncoderError(f"{directory} has no token vectors that can be read: {first_line(error)}") from error
     around = tokenizer.encode("").tokens
     if len(around) < 2:
-        raise BaseEncoderError(
-            f"the tokenizer of {directory} puts no tokens around a sentence, which a recurrent network reads: make a"
-            " table with selfsent table"
-        )
+        raise BaseEncoderError(f"the tokenizer of {directory} puts no tokens around a sentence: take a selfsent table")
     tokenizer.no_padding()
     tokenizer.no_truncation()
     others = {f"{name}_token": f"[{name.upper()}]" for name in ("pad", "mask")}

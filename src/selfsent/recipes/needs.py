@@ -16,8 +16,7 @@ import yaml
 
 from selfsent.data.corpus.formats import READERS
 from selfsent.data.corpus.hub import HubDataset
-from selfsent.evaluation.lexical import COUNTING, without_words
-from selfsent.evaluation.paragraph_vectors import KINDS
+from selfsent.evaluation.lexical import LEXICAL, without_words
 from selfsent.evaluation.suites import TASKS
 from selfsent.evaluation.word_vectors import PREFIXES
 from selfsent.models.bases import SHIPPED
@@ -25,8 +24,8 @@ from selfsent.models.new_bases import NewBase
 from selfsent.recipes.recipe import Recipe
 from selfsent.recipes.stage import FOLD, Stage, located, sources_of, task_names
 
-WORD_FILES = (*PREFIXES, *KINDS)
-"""Prefixes of encoders made from a file of word vectors, or of text for paragraph vectors."""
+WORD_FILES = tuple(PREFIXES)
+"""Prefixes of encoders made from a file of word vectors."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +116,7 @@ def _task(task: str, mirror: str | Path | None) -> Need:
 def _model(name: str, mirror: str | Path | None) -> Need:
     name = without_words(name) or name
     kind, _, rest = name.partition(":")
-    if name in COUNTING or name in SHIPPED or Path(name).exists():
+    if name in LEXICAL or name in SHIPPED or Path(name).exists():
         return _need(name, True)
     if kind in WORD_FILES:
         return _need(name, Path(str(located(rest, mirror))).is_file())

@@ -1,17 +1,15 @@
-"""Results of an evaluation as tables, JSON, Markdown and CSV, for one or several models, with the papers' rows."""
+"""Results of an evaluation as tables, JSON and a page, for one or several models, with the papers' rows."""
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from selfsent.display import cells_of, literal, markdown
+from selfsent.display import cells_of
 from selfsent.errors import SettingsError
-from selfsent.evaluation.lexical import COUNTING, LEXICAL
+from selfsent.evaluation.lexical import LEXICAL
 from selfsent.evaluation.results import Result
 from selfsent.evaluation.side_by_side import Comparison, side_by_side
 from selfsent.report.pages import dots, render
@@ -91,13 +89,6 @@ class Report:
         plain = plain if self.comparison is None else self.comparison.to_json()
         return plain | ({"published": self.published.rows} if self.published else {})
 
-    def to_markdown(self) -> str:
-        """The tables, then signatures and remarks as a list."""
-        tables = [(literal(str(table.title or "")), markdown(table)) for table in self.tables]
-        parts = [f"**{title}**\n\n{rows}" if title else rows for title, rows in tables]
-        lines = [*(f"`{signature}`" for signature in self.signatures), *map(literal, self.remarks)]
-        return "\n".join([*parts, "".join(f"* {line}\n" for line in lines)])
-
     def to_page(self) -> str:
         """One HTML file: the scores of each task as dots with intervals, then the tables."""
         names = [result.model for result in self.results]
@@ -113,23 +104,12 @@ class Report:
             signatures=self.signatures,
         )
 
-    def to_csv(self) -> str:
-        """One row for every model and task."""
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(["model", "task", "score", "low", "high", "n", "signature", "leaked"])
-        for each in self.results:
-            for name, score in each.scores.items():
-                cells = [each.model, name, score.score, score.low, score.high, score.n, score.signature]
-                writer.writerow([*cells, "yes" if name in each.leaked else ""])
-        return out.getvalue()
-
 
 def _drawing(results: Sequence[Result], task: str) -> dict[str, Any]:
     """The dots of a task, best first, including TF-IDF and BM25 if available."""
     scored = [(result.model, result.scores[task]) for result in results if task in result.scores]
     rows: list[dict[str, Any]] = [
-        {"name": model, "score": score.to_json(), "words": model in COUNTING} for model, score in scored
+        {"name": model, "score": score.to_json(), "words": model in LEXICAL} for model, score in scored
     ]
     line, first = scored[0]
     for kind, name in LEXICAL.items():

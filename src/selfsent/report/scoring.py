@@ -35,20 +35,17 @@ class Before:
 
     Args:
         task: search or next sentence.
+        texts: its queries, and the texts to search.
         score: of the base.
         with_words: score of its hybrid search; None for the next sentence.
         sides: vectors of queries and of texts.
     """
 
     task: ContextTask | KnownItemTask
+    texts: tuple[list[str], list[str]]
     score: Score
     with_words: Score | None
     sides: tuple[np.ndarray, np.ndarray]
-
-    @property
-    def texts(self) -> tuple[list[str], list[str]]:
-        """The queries of the task, and the texts to search."""
-        return _texts(self.task)
 
 
 _SCORED: dict[tuple[str, ...], dict[str, Before]] = {}
@@ -75,18 +72,16 @@ def score_base(corpus: Corpus, hold_out: HoldOut, base: str) -> dict[str, Before
                 tasks.append(first_finds_rest(HeldOut(corpus, rows).documents))
         encoder, found = scored(load_encoder(base), "base"), {}
         for task in tasks:
-            with_words = task.score(Hybrid(encoder)) if isinstance(task, KnownItemTask) else None
-            found[task.name] = Before(task, task.score(encoder), with_words, encoder.sides(*_texts(task)))
+            with_words = None
+            if isinstance(task, KnownItemTask):
+                texts, with_words = (task.queries, list(task.documents)), task.score(Hybrid(encoder))
+            else:
+                texts = [task.texts[query] for query in task.queries], task.texts
+            found[task.name] = Before(task, texts, task.score(encoder), with_words, encoder.sides(*texts))
         for old in [*_SCORED][: 1 - _KEPT]:
             del _SCORED[old]
         _SCORED[key] = found
     return _SCORED[key]
-
-
-def _texts(task: ContextTask | KnownItemTask) -> tuple[list[str], list[str]]:
-    if isinstance(task, ContextTask):
-        return [task.texts[query] for query in task.queries], task.texts
-    return task.queries, list(task.documents)
 
 
 def paired(before: Before, after: Scored) -> dict[str, Any]:

@@ -148,7 +148,7 @@ class Index:
             word_weight: of the words.
             rerank: a stronger model that puts the best of these in order, as for `selfsent.search`, with the same
                 weight. In a service make it once, by `as_reranker`.
-            candidates: of each query, `top` at least; None for 100.
+            candidates: of each query, `top` at least; None for 200.
 
         Raises:
             DataError: the index is damaged, or has no texts to rerank.

@@ -71,7 +71,7 @@ def search(
         language: of the stemmer, one of `LANGUAGES`; by default that of most sentences.
         rerank: a sentence encoder or a cross-encoder, as for `as_reranker`. Vectors of candidates are kept in the
             cache folder for the next question, if it is given by name.
-        candidates: of each query, `top` at least; None for 100.
+        candidates: of each query, `top` at least; None for 200.
 
     Raises:
         DataError: the file is damaged, or holds other vectors.

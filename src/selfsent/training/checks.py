@@ -58,7 +58,7 @@ def labels_of(wanted: Labels, method: str, corpus: Corpus, rows: np.ndarray) -> 
     if (chosen == chosen[0]).all():
         same = names[int(chosen[0])] if names else f"{chosen[0]:g}"
         raise SettingsError(
-            f"all {len(rows):,} rows have the same {wanted.kind}, {same}: {method} has nothing to learn from them"
+            f"all {len(rows):,} rows have the same {wanted.kind}, {same}: {method} has nothing to learn"
         )
     return found
 
@@ -77,9 +77,7 @@ def _classes(wanted: Labels, method: str, corpus: Corpus) -> KnownLabels:
         none = np.flatnonzero(labels < 0)
     if len(none):
         name = repr(names[codes[none[0]]])
-        raise SettingsError(
-            f"row {none[0] + 1} of the corpus has the class {name}, which means none: leave such rows out"
-        )
+        raise SettingsError(f"row {none[0] + 1} of the corpus has the class {name}, which means none: leave it out")
     most = wanted.classes or _MOST_CLASSES
     if len(names) > most:
         raise SettingsError(
@@ -94,9 +92,7 @@ def _scaled(wanted: Labels, method: str, corpus: Corpus) -> np.ndarray:
     if scores is None:
         names = corpus.label_names
         why = "the corpus has none" if names is None else f"the label column holds names, such as {names[0]!r}"
-        raise SettingsError(
-            f"{method} needs a score for each row, and {why}: name their column with score_column{wanted.hint}"
-        )
+        raise SettingsError(f"{method} needs a score for each row, and {why}: give score_column{wanted.hint}")
     low, high = float(scores.min()), float(scores.max())
     scale = wanted.scale or 1.0
     if not wanted.low <= low / scale <= high / scale <= wanted.high:

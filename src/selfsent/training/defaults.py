@@ -42,10 +42,7 @@ def default_method(corpus: Corpus, base: str | Path | None) -> tuple[Method, Map
         SettingsError: the corpus has labels, so that several methods could be meant.
     """
     if corpus.labels is not None or corpus.scores is not None:
-        raise SettingsError(
-            "the corpus has labels: say what to learn from them, with `method` softmax (classes of pairs), cosine"
-            " (scores of pairs) or another of selfsent methods"
-        )
+        raise SettingsError("the corpus has labels: say what to learn from them, with `method` softmax or cosine")
     if len(corpus.view_columns) > 1:
         return METHODS["mnrl"], {}, "rows of several texts"
     if corpus.documents is not None and Documents(np.asarray(corpus.documents)).accompanied_share >= _ENOUGH:
@@ -109,6 +106,12 @@ def default_base(method: Method, given: Mapping[str, Any], model: ModelOptions) 
         return RAW
     plain = model.head is None and model.pooling in (None, "mean") and not model.dropout
     return BUNDLED if plain and method.static is not None and options.suits_static else ENCODER
+
+
+def is_strong(base: str) -> bool:
+    """Whether this is a sentence encoder that training on documents adds little to, once words rank too (docs/log)."""
+    directory = resolve(base)
+    return is_trained_transformer(directory) and _parameters(directory) > LARGE
 
 
 def _parameters(directory: Path) -> int:

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,10 +19,11 @@ from selfsent.data.token_table import LONGEST, build_table
 from selfsent.data.views.positives import Documents, Title
 from selfsent.data.views.tokens import Template
 from selfsent.display import counted
-from selfsent.distributed import rank, wait, world_size
+from selfsent.distributed import by_first, rank, wait, world_size
 from selfsent.errors import SettingsError
 from selfsent.methods import Learner
 from selfsent.methods.postprocessing import ENOUGH, at_the_end, whiten
+from selfsent.methods.ranking import MNRL
 from selfsent.models.assemble import put_head
 from selfsent.models.encoder import Encoder
 from selfsent.models.health import SENTENCES, probe
@@ -30,6 +32,7 @@ from selfsent.models.precision import autocast
 from selfsent.models.reading import LOOKED_AT, reading_notice
 from selfsent.progress import Progress
 from selfsent.settings import Precision, Settings
+from selfsent.training.candidates import judged, mine
 from selfsent.training.checks import reject_alike, reject_constant, reject_wordless
 from selfsent.training.loop import Loop
 from selfsent.training.plan import Plan, check_batch_size
@@ -47,12 +50,7 @@ def isolated_rng() -> AbstractContextManager[None]:
 
 
 def fit(
-    corpus: Corpus,
-    rows: np.ndarray,
-    plan: Plan,
-    directory: RunDirectory,
-    run_config: RunConfig,
-    progress: Progress | None = None,
+    corpus: Corpus, rows: np.ndarray, plan: Plan, directory: RunDirectory, run_config: RunConfig, progress: Progress
 ) -> Encoder:
     """Train, and save the model in the run directory.
 
@@ -72,7 +70,6 @@ def fit(
         OutputError: the run directory cannot be written.
         TrainingError: the run went wrong; the last good checkpoint is kept.
     """
-    progress = progress or Progress()
     plan = plan.on(corpus)
     labels, class_names = plan.known(corpus, rows) or (None, ())
     rows = rows_with_neighbours(plan, corpus, rows, progress.notice)
@@ -127,6 +124,7 @@ def _model_and_learner(plan: Plan) -> tuple[Encoder, Learner]:
     """The encoder of a plan and its learner; their random initial weights are a function of the seed."""
     torch.manual_seed(plan.settings.seed)
     model = load_encoder(plan.base, plan.pooling, plan.dropout)
+    model.mini_batch_size = plan.settings.mini_batch_size  # before the learner copies it
     if plan.head:
         put_head(model, plan.head)
     with warnings.catch_warnings():
@@ -180,6 +178,8 @@ def _batches(
         reject_alike(batches)
         if compares == "documents" and not batches.separate_documents:
             notice("one document has most of the sentences: they count as negatives of each other")
+    if isinstance(plan.options, MNRL) and plan.options.mined:
+        batches.mined, batches.labels = _mined(plan, plan.options, corpus, batches, progress)
     if learner.teachers:
 
         def of_teachers(column: int, device: str, precision: Precision) -> list[np.ndarray]:
@@ -191,6 +191,24 @@ def _batches(
 
         batches.teacher_vectors = of_teachers
     return batches
+
+
+def _mined(
+    plan: Plan, options: MNRL, corpus: Corpus, batches: Batches, progress: Progress
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """The mined candidates of all rows of the corpus, and their teacher's scores; the first process makes them."""
+    rows, whole = batches.rows, options.reads_whole_documents
+    how: dict[str, Any] = {"by": options.mined_by, "at_most": options.at_most, "whole": whole}
+
+    def made() -> tuple[np.ndarray, np.ndarray | None]:
+        mining, asking = (partial(progress.count, what, total=len(rows)) for what in ("mining", "asking the teacher"))
+        length = batches.settings.max_length
+        found = mine(corpus, rows, plan.base, options.mined, **how, max_length=length, advance=mining)
+        if not options.teachers:
+            return found.rows, found.scores if options.teacher else None
+        return found.rows, judged(corpus, rows, found, options.teacher, whole, asking)
+
+    return by_first(made)
 
 
 def _with_steps(plan: Plan, batches: Batches, notice: Notice) -> Settings:

@@ -135,7 +135,7 @@ class Plan:
         plan = dataclasses.replace(self, options=self.options.fitted(**facts_of(corpus)))
         if plan.columns > len(corpus.view_columns):
             raise SettingsError(
-                f"{self.method.name} needs {plan.columns} text columns; the corpus has {len(corpus.text_columns)}:"
+                f"{plan.method.name} needs {plan.columns} text columns; the corpus has {len(corpus.text_columns)}:"
                 " name them with text_columns"
             )
         if plan.reads_documents and corpus.documents is None:
@@ -289,9 +289,13 @@ def _check(method: Method, settings: Settings, options: Any, whiten: float) -> N
     check_batch_size(method, options, settings.batch_size)
     if options.is_batchwise and settings.accumulate > 1:
         raise SettingsError(
-            f"{method.name} compares the sentences of a batch, so `accumulate` would change what it learns:"
-            " lower batch_size instead"
+            f"{method.name} compares the sentences of a batch, and `accumulate` cuts it: give mini_batch_size instead,"
+            " or lower batch_size"
         )
+    if settings.mini_batch_size and not options.is_batchwise:
+        raise SettingsError(f"{method.name} does not compare the sentences of a batch: give accumulate instead")
+    if settings.mini_batch_size and method.name == "infomax":
+        raise SettingsError("infomax compares all tokens of a batch, not vectors alone: lower batch_size instead")
 
 
 def check_batch_size(method: Method, options: Any, size: int) -> None:

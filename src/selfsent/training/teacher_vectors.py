@@ -81,9 +81,7 @@ def cached_vectors(
                     with np.errstate(over="ignore"):
                         vectors = encode(encoder, corpus.texts(left, column)).astype(np.float16)
                     if not np.isfinite(vectors).all():
-                        raise TrainingError(
-                            f"{name} makes vectors that are not finite, or have numbers beyond 65,504: follow another"
-                        )
+                        raise TrainingError(f"{name} makes vectors that are not finite in 16 bits: follow another")
                     table.fill(left, vectors)
             done = int(table.done[rows].sum())
             advance(done - known)

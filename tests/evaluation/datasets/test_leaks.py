@@ -95,13 +95,12 @@ def test_leaked_scores_carry_a_mark_everywhere(results):
     assert not stained.shown("stsb").endswith("†")
     report = Report([stained])
     assert "stained was trained on STSb, which holds pairs of sts12: no test" in report.remarks
-    assert report.to_markdown().count("† trained on STSb") == 1
-    assert [line.rpartition(",")[2] for line in Report([stained]).to_csv().splitlines()] == ["leaked", "yes", ""]
+    assert stained.to_markdown().count("† trained on STSb") == 1
 
 
 def test_so_do_those_beside_others_and_over_seeds(results):
     clean, stained = results
-    assert "†" in Report([clean, stained]).to_markdown()
-    assert "†" not in Report([clean, clean]).to_markdown()
+    assert "†" in Report([clean, stained]).to_page()
+    assert "†" not in Report([clean, clean]).to_page()
     assert side_by_side([clean, stained]).to_json()["results"][1]["scores"]["sts12"]["leaked"] is True
     assert mean_over_seeds([clean, stained]).leaked == ("sts12", "average")

@@ -88,8 +88,8 @@ def test_p_values_of_a_true_null_are_not_small_too_often():
 @pytest.mark.parametrize("values", [[1.0, 4.0, 5.0], [3.0, 3.5, 1.0, 2.0, 6.0, 4.0]])
 def test_a_mean_of_few_has_the_interval_of_student(values):
     low, high = stats.t.interval(0.95, len(values) - 1, np.mean(values), stats.sem(values))
-    assert interval(mean_of_few(np.array(values), 200_000)) == pytest.approx((low, high), rel=0.02)
-    samples = [mean_of_few(np.array(values) + by) for by in (0.0, 1.0)]
+    assert interval(mean_of_few(np.tile(np.c_[values], 200_000))) == pytest.approx((low, high), rel=0.02)
+    samples = [mean_of_few(np.tile(np.c_[values], 1000) + by) for by in (0.0, 1.0)]
     assert paired(0.0, 1.0, *samples).high == pytest.approx(-1)  # as many have the same draws
 
 

@@ -37,9 +37,10 @@ class NegativeSampler:
 class View:
     """One input of a method: a text column of the corpus, and the noise on it, if any.
 
-    With a `sampler` it reads other sentences of the corpus instead of those of the batch, and with a `passage` other
-    sentences of the same document, joined as one. One that is `precomputed` brings the vectors of the learner's
-    frozen part, computed once. With a `second_column`, the text of that column follows the first one, as one input.
+    With a `sampler` it reads other sentences of the corpus instead of those of the batch, with a `passage` other
+    sentences of the same document, joined as one, and one that is `mined` that candidate of the row, counted from 0.
+    One that is `precomputed` brings the vectors of the learner's frozen part, computed once. With a `second_column`,
+    the text of that column follows the first one, as one input.
     """
 
     column: int = 0
@@ -48,3 +49,4 @@ class View:
     passage: Passage | None = None
     precomputed: bool = False
     second_column: int | None = None
+    mined: int | None = None

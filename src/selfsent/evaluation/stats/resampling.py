@@ -93,27 +93,24 @@ def _drawn(rng: np.random.Generator, size: int, units: int) -> Floats:
     return np.bincount(drawn.ravel(), minlength=size * units).reshape(size, units).astype(np.float64)
 
 
-def mean_of_few(values: Floats, resamples: int = RESAMPLES) -> Floats:
+def mean_of_few(values: Floats) -> Floats:
     """Samples of the mean of a few values by Student's t; resampling so few would underestimate the variance.
 
     Args:
-        values: (n,) independent values, n >= 2; or (n, resamples), each with samples of its own.
-        resamples: their number.
+        values: (n, resamples) samples of independent values, n >= 2.
 
     Returns:
         (resamples,) values. Equal numbers of values get the same draws, so that systems are paired in order.
     """
-    count, rng = len(values), np.random.default_rng(len(values))
-    each = np.broadcast_to(values.reshape(count, -1), (count, resamples))
-    mean = each.mean(axis=0)
-    normal, scale = rng.standard_normal(each.shape), rng.chisquare(count - 1, resamples) * count
-    return np.asarray(mean + (normal * (each - mean)).sum(axis=0) / np.sqrt(scale))
+    count, resamples = values.shape
+    rng, mean = np.random.default_rng(count), values.mean(axis=0)
+    normal, scale = rng.standard_normal(values.shape), rng.chisquare(count - 1, resamples) * count
+    return np.asarray(mean + (normal * (values - mean)).sum(axis=0) / np.sqrt(scale))
 
 
-def interval(samples: Floats, level: float = LEVEL) -> tuple[float, float]:
+def interval(samples: Floats) -> tuple[float, float]:
     """The percentile interval of bootstrap samples: (low, high)."""
-    tail = 100 * (1 - level) / 2
-    low, high = np.percentile(samples, [tail, 100 - tail])
+    low, high = np.percentile(samples, [50 * (1 - LEVEL), 50 * (1 + LEVEL)])
     return float(low), float(high)
 
 

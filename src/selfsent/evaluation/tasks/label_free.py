@@ -23,11 +23,12 @@ from typing import Any
 
 import numpy as np
 
+from selfsent.data.corpus import Corpus
 from selfsent.data.vector_files import inner, unit
 from selfsent.errors import DataError
 from selfsent.evaluation.datasets.declared import fingerprint
 from selfsent.evaluation.encoder import Encoder
-from selfsent.evaluation.hold_out import NO_NEIGHBOURS, WITHOUT_DOCUMENTS, Documented, Numbers, limited
+from selfsent.evaluation.hold_out import NO_NEIGHBOURS, WITHOUT_DOCUMENTS, Numbers, Subset, limited
 from selfsent.evaluation.lexical import LEXICAL, Hybrid, LexicalEncoder
 from selfsent.evaluation.results import Score, measure, signature
 from selfsent.evaluation.stats.duplicates import near_duplicates
@@ -221,7 +222,7 @@ class ContextTask(PartnerTask):
         DataError: the corpus has no documents, or none with two different sentences.
     """
 
-    def __init__(self, corpus: Documented, rows: Numbers, candidates: int | None = CANDIDATES) -> None:
+    def __init__(self, corpus: Corpus | Subset, rows: Numbers, candidates: int | None = CANDIDATES) -> None:
         if corpus.documents is None:
             raise DataError(WITHOUT_DOCUMENTS)
         rows = limited(corpus, corpus.documents, rows)

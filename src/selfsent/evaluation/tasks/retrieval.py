@@ -12,11 +12,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from selfsent.data.corpus import Corpus
 from selfsent.data.vector_files import inner
 from selfsent.display import counted
 from selfsent.errors import DataError
@@ -191,19 +191,7 @@ def first_finds_rest(documents: Sequence[Sequence[str]]) -> KnownItemTask:
     return KnownItemTask(relation, [long[row][1] for row in kept], answers)
 
 
-class Pairs(Protocol):
-    """The interface of a corpus of pairs."""
-
-    view_columns: tuple[str, ...]
-
-    def __len__(self) -> int:
-        """Number of pairs."""
-
-    def texts(self, rows: Any = None, column: str | None = None) -> list[str]:
-        """The texts of a column in these rows."""
-
-
-def text_finds_partner(pairs: Pairs, rows: NDArray[np.int64]) -> KnownItemTask:
+def text_finds_partner(pairs: Corpus, rows: NDArray[np.int64]) -> KnownItemTask:
     """The first text of each given row must find its partners among the second texts of all rows.
 
     Args:

@@ -5,7 +5,7 @@ set, as SentEval does for each task; folds, order of rows and grid are SentEval'
 which stops Adam early; the classifier `exact` converges. Penalties are per mean loss, as under PyTorch
 0.4.1 and newer; older versions summed the loss over a batch of 64 and so penalised 64 times less.
 
-TF-IDF and counts are classified as sparse rows. Test rows do not leak: vocabulary and frequencies are those of the
+TF-IDF is classified as sparse rows. Test rows do not leak: vocabulary and frequencies are those of the
 training rows of each fit.
 """
 
@@ -54,17 +54,17 @@ def score_classification(
             `split`: chosen on the validation set.
         parts: rows of text, label and, for pairs, text2 (with features |u - v| and u * v): train, validation, test, as
             far as the protocol needs them; a single one for `nested`.
-        encoder: the model; `tfidf` and `counts` use sparse rows.
+        encoder: the model; `tfidf` has sparse rows.
         seed: of the folds, and of `senteval`.
-        classifier: `exact`: converged; `senteval`: trained and stopped as in SentEval. `tfidf` and `counts` always use
-            the exact one.
+        classifier: `exact`: converged; `senteval`: trained and stopped as in SentEval. `tfidf` always has the exact
+            one.
     """
     parts = tuple(map(_senteval_order, parts))
     labels = np.concatenate([np.asarray(part["label"], np.int64) for part in parts])
     columns = [column for column in ("text", "text2") if column in parts[0]]
     sides = [[text for part in parts for text in part[column]] for column in columns]
-    if isinstance(encoder, LexicalEncoder) and encoder.kind in ("tfidf", "counts"):
-        classifier, fit = "exact", partial(_fit_words, encoder.kind, _word_counts(sides), labels)
+    if isinstance(encoder, LexicalEncoder) and encoder.kind == "tfidf":
+        classifier, fit = "exact", partial(_fit_words, _word_counts(sides), labels)
     else:
         encoder.remember(text for side in sides for text in side)
         fit = partial(_fit, _pair_features([encoder(side) for side in sides]), labels, classifier, seed)
@@ -157,16 +157,16 @@ def _fit(
 
 
 def _fit_words(
-    kind: str, counts: Sequence[Any], labels: Labels, trains: Sequence[Labels], penalties: Floats, stops: object
+    counts: Sequence[Any], labels: Labels, trains: Sequence[Labels], penalties: Floats, stops: object
 ) -> Labels:
-    """As `_fit`, on unit rows of TF-IDF or counts; each set of rows has several penalties."""
+    """As `_fit`, on unit rows of TF-IDF; each set of rows has several penalties."""
     from sklearn.linear_model import LogisticRegression
 
     made = dict[bytes, Any]()
     predicted = np.zeros((len(trains), len(labels)), np.int64)
     for number, (rows, penalty) in enumerate(zip(trains, penalties, strict=True)):
         key = rows.tobytes()
-        features = made[key] = made[key] if key in made else _word_features(kind, counts, rows)
+        features = made[key] = made[key] if key in made else _word_features(counts, rows)
         # Two classes have a single logit, for two opposite ones.
         share = (1 if len(np.unique(labels[rows])) > 2 else 2) / (len(rows) * penalty)
         fitted = LogisticRegression(C=share, fit_intercept=False, max_iter=STEPS, tol=TOLERANCE)
@@ -187,7 +187,7 @@ def _word_counts(sides: Sequence[Sequence[str]]) -> list[Any]:
     return [counter.transform(side) for side in sides]
 
 
-def _word_features(kind: str, counts: Sequence[Any], rows: Labels) -> Any:
+def _word_features(counts: Sequence[Any], rows: Labels) -> Any:
     """Features of all texts and a constant, (n, d + 1) sparse, with document frequencies of the given rows."""
     from scipy.sparse import csr_matrix, hstack, vstack
     from sklearn.feature_extraction.text import TfidfTransformer
@@ -196,7 +196,7 @@ def _word_features(kind: str, counts: Sequence[Any], rows: Labels) -> Any:
     words, constant = np.flatnonzero(np.asarray(seen.sum(axis=0)).ravel()), csr_matrix(np.ones((counts[0].shape[0], 1)))
     if not len(words):
         return constant
-    weigh = TfidfTransformer(use_idf=kind == "tfidf").fit(seen[:, words])
+    weigh = TfidfTransformer().fit(seen[:, words])
     sides = [weigh.transform(side[:, words]) for side in counts]
     parts = sides if len(sides) == 1 else [abs(sides[0] - sides[1]), sides[0].multiply(sides[1])]
     return hstack([*parts, constant], format="csr")

@@ -76,8 +76,7 @@ class CheckpointDecoder(nn.Module):
                     module.layer_norm = nn.Identity()
         if missing or not replaced:
             raise BaseEncoderError(
-                f"tsdae needs the decoder of this {config.model_type!r}, and finds none that can attend to a sentence"
-                " vector alone: give the whole checkpoint of a BART or T5, or choose another method"
+                f"tsdae needs the decoder of this {config.model_type!r}: give the whole checkpoint of a BART or T5"
             )
         size, width = model.embedding_size, int(config.hidden_size)
         self.fit = nn.Identity() if size == width else nn.Linear(size, width)

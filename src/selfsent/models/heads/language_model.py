@@ -85,9 +85,7 @@ def new_head(transformer: Any) -> LanguageModelHead:
 
     kind, config = transformer.config.model_type, transformer.config
     if predicts_by_decoder(config):
-        raise BaseEncoderError(
-            f"a {kind!r} predicts words by its decoder, not by its encoder: choose another base or method"
-        )
+        raise BaseEncoderError(f"a {kind!r} predicts words by its decoder: choose another base or method")
     try:
         if has_masked_language_model(config):
             language_model = AutoModelForMaskedLM.from_config(config)
@@ -96,9 +94,7 @@ def new_head(transformer: Any) -> LanguageModelHead:
             tied.tie_word_embeddings = True
             language_model = AutoModelForCausalLM.from_config(tied)
     except ValueError:
-        raise BaseEncoderError(
-            f"transformers has no language model for {kind!r}: choose another base or method"
-        ) from None
+        raise BaseEncoderError(f"there is no language model for {kind!r}: choose another base or method") from None
     return LanguageModelHead(language_model, transformer)
 
 

@@ -1,0 +1,125 @@
+"""`selfsent exam`."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from selfsent.cli.console import doing, notice, show
+from selfsent.cli.options import Encoding, Reading
+from selfsent.cli.outputs import check_outputs, write_outputs
+from selfsent.errors import OutputError, RunError, SettingsError
+from selfsent.settings import setting
+from selfsent.version import __version__
+
+if TYPE_CHECKING:
+    from selfsent.data.corpus import Corpus
+
+
+@dataclass(kw_only=True)
+class Exam(Reading, Encoding):
+    """Draw queries with known answers from your own texts, and see which model finds them.
+
+    A title must find its text, a question at the beginning what follows it, a sentence the document without it. Some of
+    the words that both share are left out, as people who search do not know them. The exam is a folder in BEIR's
+    layout, to read, to mend, and for evaluate --retrieval.
+    """
+
+    corpus: str = setting("", "as for selfsent train; or an exam, to compare models on it as it is", positional=True)
+    output: str | None = setting(None, "the folder to write")
+    title_column: str | None = setting(None, "column with titles, such as subject")
+    pairs: tuple[str, ...] = setting((), "column with what is asked, and column with its answer: ask nothing else")
+    id_column: str | None = setting(None, "column with the ids of the documents")
+    queries: int = setting(1000, "queries at most", minimum=2)
+    seed: int = setting(0, "draw other queries", minimum=0)
+    trained: str | None = setting(
+        None, "a run of selfsent train on this corpus: ask only of documents that it kept apart", flags=("--run",)
+    )
+    hold_out: int | None = setting(None, "how many it kept apart, if train was told --hold-out N")
+    overwrite: bool = setting(False, "throw away the exam in OUTPUT, and what was mended in it")
+    models: tuple[str, ...] = setting((), "compare these: as selfsent evaluate takes them, or vectors:FILE")
+    json: str | None = setting(None, "write the comparison as one object; - is standard output", metavar="FILE")
+
+    def run(self) -> None:
+        """Draw, write, and compare."""
+        from selfsent.evaluation.encoders import check_model
+        from selfsent.evaluation.exam import is_exam
+
+        check_outputs({"--json": self.json}, [self.corpus])
+        given = Path(self.corpus)
+        if not self.models and (self.json or self.output is None or is_exam(given)):
+            raise SettingsError("give `output`, a folder for the exam, or `models` to compare on it, or both")
+        if self.output is not None and is_exam(given):
+            raise SettingsError(f"{given} is an exam already: leave out output")
+        models = [model.removeprefix("vectors:") for model in self.models]
+        for model in models:
+            check_model(model)
+        with TemporaryDirectory() as temporary:
+            folder = given if is_exam(given) else Path(self.output or Path(temporary) / "exam")
+            if folder != given:
+                self._write(folder)
+            if models:
+                self._compare(folder, models)
+
+    def _write(self, folder: Path) -> None:
+        """Draw the exam and write it."""
+        from selfsent.evaluation.exam import draw_exam, is_exam, texts_of
+
+        if folder.exists() and not (is_exam(folder) and self.overwrite) and not _is_empty(folder):
+            what = "overwrite=True replaces it; as the corpus it is taken as is" if is_exam(folder) else "name another"
+            raise OutputError(f"{folder} exists already: {what}")
+        if self.pairs and (len(self.pairs) != 2 or self.title_column or self.text_column):
+            raise SettingsError("`pairs` names two columns, of queries and of answers, in place of the other columns")
+        asked, texts = self.pairs or (self.title_column, self.texts)
+        carried = tuple(dict.fromkeys(name for name in (asked, self.id_column) if name is not None))
+        corpus = self._read(texts, split_sentences=False, carry=carried)
+        drawn = draw_exam(
+            texts_of(corpus, asked, self.id_column),
+            self.queries,
+            paired=bool(self.pairs),
+            seed=self.seed,
+            kept=self._kept(Path(self.trained), texts, asked) if self.trained else None,
+        )
+        drawn.write(folder, source=corpus.source, corpus=corpus.fingerprint, seed=self.seed, version=__version__)
+        notice(f"{drawn.summary}{f', in {folder}' if self.output else ''}")
+        if drawn.warning:
+            notice(drawn.warning)
+
+    def _kept(self, run: Path, texts: Any, title: str | None) -> set[str]:
+        """The sentences that a run kept apart; it may have read the titles, too."""
+        from selfsent.evaluation.exam import held_out
+
+        columns = [texts, *([] if title is None else [[title, *([texts] if isinstance(texts, str) else texts)]])]
+        for last, each in enumerate(columns, 1 - len(columns)):
+            try:
+                return held_out(run, self._read(each, split_sentences=None), self.hold_out)
+            except RunError:
+                if not last:
+                    raise
+        raise AssertionError
+
+    def _read(self, texts: Any, **how: Any) -> Corpus:
+        from selfsent.data.corpus import read_corpus
+
+        return read_corpus(self.corpus, **{**self.reading(), "text_column": texts, **how})
+
+    def _compare(self, folder: Path, models: list[str]) -> None:
+        """Compare models on the exam in a folder."""
+        from selfsent.evaluation.encoders import as_encoder
+        from selfsent.evaluation.exam_models import compare_on_exam
+
+        bits = self.bits()
+        with doing() as now:
+            found = compare_on_exam(folder, [partial(as_encoder, model, **bits) for model in models], now)
+        if write_outputs({self.json: lambda: json.dumps(found.to_json(), ensure_ascii=False) + "\n"}):
+            return
+        show(found.comparison.table())
+        show(found.line)
+
+
+def _is_empty(folder: Path) -> bool:
+    return folder.is_dir() and not any(folder.iterdir())

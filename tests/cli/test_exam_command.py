@@ -1,0 +1,90 @@
+import csv
+import json
+
+import pytest
+
+PARTS = ("engine", "mirror", "pedal", "window")
+
+
+@pytest.fixture(scope="module")
+def tickets(tmp_path_factory):
+    """A table of 60 tickets of three sentences, with ids and subjects."""
+    path = tmp_path_factory.mktemp("tickets") / "tickets.csv"
+    with path.open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["id", "subject", "body"])
+        for n in range(60):
+            said = [f"Sentence u{4 * n + k} tells how the {PARTS[k]} of lot{n} was mended." for k in range(3)]
+            rows.writerow([f"t{n}", f"Lot{n} of owner{n}", " ".join(said)])
+    return path
+
+
+def test_an_exam_is_written_mended_and_scored(selfsent, tickets, tmp_path):
+    columns = ("--text-column", "body", "--title-column", "subject", "--id-column", "id")
+    exam = tmp_path / "exam"
+    done = selfsent("exam", tickets, *columns, "--output", exam)
+    assert (done.status, done.out) == (0, ""), done.err
+    assert f"60 queries (30 by title, 30 by sentence) among 60 documents, in {exam}" in done.err
+    documents = [json.loads(line) for line in (exam / "corpus.jsonl").read_text().splitlines()]
+    assert {document["_id"] for document in documents} == {f"t{n}" for n in range(60)}
+    assert f"{exam} exists already: --overwrite" in selfsent("exam", tickets, *columns, "--output", exam).late_complaint
+
+    test = exam / "qrels/test.tsv"
+    test.write_text("".join(line for line in test.open() if not line.startswith("q2\t")))  # mended by hand
+    scored = json.loads(selfsent("evaluate", "bm25", "--retrieval", exam, "--json", "-").out)
+    shown = selfsent("exam", exam, "--models", "bm25,tfidf", "--json", "-")
+    found = json.loads(shown.out)
+    score = next(each for each in found["results"] if each["model"] == "bm25")["scores"]["exam"]
+    assert (score["n"], score["score"]) == (29, scored["scores"]["retrieval"]["score"])
+    assert found["verdict"].startswith(f"{found['results'][0]['model']} was best on the half")
+
+    again = selfsent("exam", tickets, *columns, "--output", exam, "--overwrite", "--models", "bm25,tfidf")
+    assert again.status == 0, again.err
+    assert "exam: nDCG@10" in again.out.replace("│", "")
+    assert len(test.read_text().splitlines()) > 30
+
+
+def test_documents_of_one_run_and_real_pairs(selfsent, tickets, tmp_path):
+    done = selfsent("exam", tickets, "--pairs", "subject,body", "--models", "bm25,tfidf")
+    assert "60 queries (60 by pair) among 60 documents" in done.err
+    assert "undecided" in done.out.lower() or "ahead of" in done.out
+    few = selfsent("exam", tickets, "--text-column", "body", "--queries", 20, "--output", tmp_path / "few")
+    assert "only 20 queries" in few.err
+    assert "±25 points" in few.err
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ((), "give --output, a folder for the exam, or --models"),
+        (("--models", "nothing-of-this-name"), "nothing-of-this-name"),
+        (("--output", "x", "--text-column", "none"), "none"),
+        (("--output", "x", "--text-column", "body", "--pairs", "subject,body"), "--pairs names two columns"),
+        (("--output", "x", "--text-column", "subject"), "nothing can be asked: name the column with titles (--title"),
+        (("--output", "x", "--text-column", "body", "--run", "nowhere"), "nowhere is no run"),
+        (
+            ("--output", "x", "--json", "-", "--text-column", "body"),
+            "give --output, a folder for the exam, or --models",
+        ),
+        (("--output", ".", "--text-column", "body"), "exists already"),
+    ],
+)
+def test_bad_input_is_one_line(selfsent, tickets, tmp_path, monkeypatch, options, said):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.txt").write_text("kept\n")
+    assert said in selfsent("exam", tickets, *options).late_complaint
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+
+
+def test_a_search_asks_an_exam_for_the_weight_of_words(selfsent, tickets, sentences):
+    command = ("search", "bundled", tickets, "the pedal of lot7", "--text-column", "body", "--json", "-")
+    chosen = selfsent(*command, "--word-weight", "auto")
+    weight = json.loads(chosen.out)["word_weight"]
+    assert f"--word-weight auto: {weight:g}" in chosen.err
+    assert "by 60 queries (60 by sentence) among 60 documents" in chosen.err
+    assert chosen.out == selfsent(*command, "--word-weight", weight).out
+    single = selfsent("search", "bundled", sentences, "ba", "--word-weight", "auto", "--json", "-")
+    assert json.loads(single.out)["word_weight"] == 1.5
+    assert "1.5, the model's own, as too few texts" in single.err
+    assert "'much' is no number, and not auto" in selfsent(*command, "--word-weight", "much").complaint
+    assert "leave out --index" in selfsent("search", "--index", "x", "ba", "--word-weight", "auto").complaint
