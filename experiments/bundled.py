@@ -1,4 +1,4 @@
-"""Make the encoders that ship, one stage after the other; what is done stays, and what was begun is gone on with.
+"""Make encoders as those that ship, from free text; what is done stays, and what was begun is gone on with.
 
     python experiments/free_text.py --output TEXT ...                                # gathers the text
     python experiments/bundled.py sample  --text TEXT --output OUT
@@ -10,7 +10,8 @@
 teacher's vectors of them, and trains a table that begins as the teacher's own vectors of single tokens: texts follow
 their vectors, and titles look for their passages. `encoder` cuts a smaller transformer out of the teacher
 (cut_teacher.py), and trains it after the teacher. `raw` trains a table on neighbouring sentences alone. In both tables
-the tokens without a letter or digit become shorter at the end.
+the tokens without a letter or digit become shorter at the end. Those that ship were made by this script as it is at
+commit 0308aac, from text that Wikipedia was a part of (docs/log/encoders.md, 27 November).
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ PASSAGE, LONGEST, AT_ONCE = 90, 128, 8192
 """Words of a passage; tokens that teacher and table read of a text; texts whose vectors make one file."""
 SIZE, BATCH, PAIRS, SCALE = 256, 1024, 512, 20.0
 """Of the table: numbers of a vector, texts and pairs in a step, and what multiplies cosines."""
-ROUNDS = ((1800, 0.02, 0.2), (1000, 0.01, 0.1), (800, 0.006, 0.05))
+ROUNDS = ((1800, 0.02, 0.2), (1000, 0.01, 0.1))
 """Of its training: steps, the rate at their beginning, which falls to zero, and the weight of the loss of the pairs."""
 LENGTH, COMMON = 4.0, 1e-3
 """Length of a rare token's vector at the start, and the share of the text at which it is shorter by the root of 2."""
@@ -243,7 +244,7 @@ def table(output: Path, teacher: Path) -> tuple[Tokenizer, Tensor]:
         loss.backward()
         learner.step()
         if step % 200 == 199:
-            print(step + 1, round(float(loss), 3), flush=True)
+            print(step + 1, round(loss.item(), 3), flush=True)
             torch.save((step + 1, (weight.data, bridge.data), learner.state_dict()), part := place.with_suffix(".part"))
             part.rename(place)
     return tokenizer, weight.data
