@@ -22,9 +22,15 @@ from scipy.stats import spearmanr
 
 from selfsent.data.corpus import read_corpus
 from selfsent.data.corpus.clean import clean
+from selfsent.errors import DataError
+from selfsent.evaluation.encoder import Encoder
 from selfsent.evaluation.encoders import as_encoder
 from selfsent.evaluation.exam import draw_exam, texts_of
 from selfsent.evaluation.exam_models import WEIGHTS
+from selfsent.evaluation.hold_out import limited
+from selfsent.evaluation.lexical import Hybrid
+from selfsent.evaluation.stats.resampling import paired_best
+from selfsent.evaluation.tasks.label_free import ContextTask
 from selfsent.files import read_json, write_json
 from selfsent.lexical import BM25, Analyzer
 
@@ -33,7 +39,9 @@ SETS |= {"cranfield": (("test",),), "cisi": (("test",),)}
 """Groups of splits: those to choose by come first, where there are any."""
 LARGE, SAMPLE = 2500, 1200
 """A larger set is thinned to a sample of documents, with the queries that they answer."""
-SHARES = (0.0, 0.3, 0.5, 0.7)
+SENTENCES = 1000
+"""Sentences of `context`."""
+SHARES = (0.0, 0.3, 0.4, 0.5, 0.7)
 RANKINGS = ("cosine", *(f"+{weight:g}" for weight in WEIGHTS), "BM25")
 OWN = {"bundled": 1.5, "bundled-raw-static": 1.5, "bundled-encoder": 1.0, "minilm": 0.5}
 """The weights that the models have without an exam."""
@@ -123,32 +131,71 @@ def drawn(documents: list[dict[str, str]], share: float) -> tuple[list[str], lis
     return [q.text for q in exam.queries], texts, [dict.fromkeys(q.answers, 1.0) for q in exam.queries]
 
 
+def context(documents: list[dict[str, str]], stores: dict[str, Store]) -> dict[str, np.ndarray] | None:
+    """The same choice by `context`: a sentence finds the next one; None where texts do not split."""
+    corpus = read_corpus({"text": [f"{each['title']}\n\n{each['text']}" for each in documents]}, split_sentences=True)
+    try:
+        task = ContextTask(corpus, limited(corpus, corpus.documents, np.arange(len(corpus)), SENTENCES))
+    except DataError:
+        return None
+    found = {}
+    for name, store in stores.items():
+        encoder = Encoder(store, name)
+        scores = [
+            task.score(encoder),
+            *(task.score(Hybrid(encoder, weight)) for weight in WEIGHTS),
+            task.lexical["bm25"],
+        ]
+        found[name] = np.array([score.score for score in scores])
+    return found
+
+
+def samples_of(rows: np.ndarray) -> np.ndarray:
+    """Means over 1,000 resamples of the queries, (rankings, 1000)."""
+    count = rows.shape[1]
+    return rows @ np.random.default_rng(0).multinomial(count, [1 / count] * count, 1000).T / count
+
+
 def decisions(scores: Scores) -> tuple[np.ndarray, np.ndarray]:
     """The difference of each pair of (encoder, ranking), and whether its paired 95 % interval excludes zero."""
     each = np.concatenate([rows[:-1] for rows in scores.values()] + [next(iter(scores.values()))[-1:]])
-    rng = np.random.default_rng(0)
-    count = each.shape[1]
-    samples = each @ rng.multinomial(count, [1 / count] * count, 1000).T / count
-    one, other = np.triu_indices(len(each), 1)
+    samples, (one, other) = samples_of(each), np.triu_indices(len(each), 1)
     low, high = np.percentile(samples[one] - samples[other], [2.5, 97.5], axis=1)
     return (each[one] - each[other]).mean(1), (low > 0) | (high < 0)
 
 
-def against(exam: Scores, judged: Scores) -> dict[str, Any]:
-    """How well an exam chooses: rank correlation, regrets, and agreement of what it decides."""
+def careful(rows: np.ndarray, own: int) -> int:
+    """The best ranking with vectors, if it is ahead of the model's own weight by more than chance; else that one."""
+    means, samples = rows[:-1].mean(1), samples_of(rows[:-1])
+    ahead = paired_best(means, float(means[own]), samples, samples[own]).low > 0
+    return int(means.argmax()) if ahead else own
+
+
+def against(exam: Scores, judged: Scores, by_context: dict[str, np.ndarray] | None) -> dict[str, Any]:
+    """How well an exam chooses: rank correlation, regrets, gains over the cosine, and agreement of what it decides."""
     means, right = ({name: rows.mean(1) for name, rows in each.items()} for each in (exam, judged))
-    regret = {name: float(right[name].max() - right[name][means[name].argmax()]) for name in means}
-    own = {name: float(right[name].max() - right[name][1 + WEIGHTS.index(OWN[name])]) for name in means}
-    over = {name: float(right[name][means[name].argmax()] - right[name][0]) for name in means}
+    own = {name: 1 + WEIGHTS.index(OWN[name]) for name in means}
+    chosen = {
+        "exam": {name: int(each.argmax()) for name, each in means.items()},
+        "careful": {name: careful(rows, own[name]) for name, rows in exam.items()},
+        "own weight": own,
+        "context": {} if by_context is None else {name: int(each.argmax()) for name, each in by_context.items()},
+    }
     flat = [np.concatenate(list(each.values())) for each in (means, right)]
     (found, decided), (truth, known) = decisions(exam), decisions(judged)
     agree = np.sign(found) == np.sign(truth)
     return {
         "rank_correlation": float(spearmanr(*flat)[0]),
-        "regret": regret,
-        "regret_of_own_weight": own,
-        "over_cosine": over,
-        "regret_of_all": float(flat[1].max() - flat[1][flat[0].argmax()]),
+        "chosen": {rule: {name: RANKINGS[row] for name, row in each.items()} for rule, each in chosen.items()},
+        "regret": {
+            rule: {name: round(float(right[name].max() - right[name][row]), 2) for name, row in each.items()}
+            for rule, each in chosen.items()
+        },
+        "over_cosine": {
+            rule: {name: round(float(right[name][row] - right[name][0]), 2) for name, row in each.items()}
+            for rule, each in chosen.items()
+        },
+        "regret_of_all": round(float(flat[1].max() - flat[1][flat[0].argmax()]), 2),
         "decided": int(decided.sum()),
         "agreeing": int((decided & agree).sum()),
         "contradicted": int((decided & known & ~agree).sum()),
@@ -172,13 +219,14 @@ def run(options: argparse.Namespace) -> None:
         for group, scores in zip(groups, judged, strict=True):
             means = {encoder: rows.mean(1).round(2).tolist() for encoder, rows in scores.items()}
             found["judged"]["+".join(group)] = {"n": len(next(iter(scores.values()))[0]), "scores": means}
+        by_context = context(documents, stores) if options.context else None
         for share in SHARES:
             queries, texts, grades = drawn(documents, share)
             exam = scored(queries, texts, grades, stores)
             found["exams"][f"{share:g}"] = {
                 "n": len(queries),
                 "scores": {encoder: rows.mean(1).round(2).tolist() for encoder, rows in exam.items()},
-                "against": {"+".join(g): against(exam, j) for g, j in zip(groups, judged, strict=True)},
+                "against": {"+".join(g): against(exam, j, by_context) for g, j in zip(groups, judged, strict=True)},
             }
         results[name] = found
         write_json(options.output, results)
@@ -187,20 +235,15 @@ def run(options: argparse.Namespace) -> None:
 
 def show(results: dict[str, Any]) -> None:
     """The tables of the log."""
-    print("| set, queries | words left out | rank correlation | regret | decided | agreeing | contradicted |")
+    rules = ("exam", "careful", "own weight", "context")
+    print(f"| queries | words left out | rank correlation | {' | '.join(rules)} | decided | agreeing | contradicted |")
     for name, found in results.items():
         for group in found["judged"]:
             for share, exam in found["exams"].items():
                 each = exam["against"][group]
-                regrets = ", ".join(f"{encoder} {value:.2f}" for encoder, value in each["regret"].items())
-                own = np.mean(list(each["regret_of_own_weight"].values()))
                 cells = [f"{name} {group}", share, f"{each['rank_correlation']:.2f}"]
-                cells += [
-                    f"{regrets} (own weight {own:.2f})",
-                    f"{each['decided']} of {each['pairs']}",
-                    each["agreeing"],
-                    each["contradicted"],
-                ]
+                cells += [" ".join(f"{value:.2f}" for value in each["regret"][rule].values()) for rule in rules]
+                cells += [f"{each['decided']} of {each['pairs']}", each["agreeing"], each["contradicted"]]
                 print("| " + " | ".join(map(str, cells)) + " |")
 
 
@@ -212,6 +255,7 @@ if __name__ == "__main__":
     parser.add_argument("--encoders", nargs="+", default=list(OWN))
     parser.add_argument("--sets", nargs="+", default=list(SETS))
     parser.add_argument("--output", type=Path, required=True)
+    parser.add_argument("--context", action="store_true", help="choose by context, too")
     parser.add_argument("--table", action="store_true")
     given = parser.parse_args()
     if not given.table:

@@ -8,7 +8,7 @@ from selfsent.data.corpus import read_corpus
 from selfsent.errors import DataError, RunError, SettingsError
 from selfsent.evaluation.encoder import Encoder, PairEncoder
 from selfsent.evaluation.exam import Text, draw_exam, held_out, is_exam, texts_of
-from selfsent.evaluation.exam_models import compare_on_exam, rankings_of
+from selfsent.evaluation.exam_models import chosen_weight, compare_on_exam, rankings_of
 from selfsent.evaluation.hold_out import split_documents
 from selfsent.evaluation.lexical import Hybrid, LexicalEncoder
 from selfsent.evaluation.tasks.beir import read_task
@@ -196,3 +196,20 @@ def test_the_weight_is_chosen_on_dev_and_compared_on_test(tmp_path):
     assert "blind (" in verdict.line
     with pytest.raises(SettingsError, match="joined has no vectors"):
         rankings_of(PairEncoder(lambda pairs: np.ones(len(pairs)), "joined"), dev, test)
+
+
+def test_another_weight_is_taken_only_if_it_is_ahead_by_more_than_chance():
+    task = draw_exam(made(120), 120).task
+    encoder = Encoder(counting, "letters")
+
+    def scores(own):
+        encoder.lexical_weight = own
+        return {weight: task.score(Hybrid(encoder, weight)) for weight in (0, 0.2, 0.5, 1, 1.5, 3, own)}
+
+    found = scores(0.0)
+    best = max(found, key=lambda weight: found[weight].score)
+    assert found[best].minus(found[0.0]).low > 0
+    assert chosen_weight(encoder, task) == best > 0
+    near = scores(best * 0.99)
+    assert near[best].minus(near[best * 0.99]).low <= 0
+    assert chosen_weight(encoder, task) == best * 0.99

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class Exam(Reading, Encoding):
     """Draw queries with known answers from your own texts, and see which model finds them.
 
-    A title must find its text, a question at the beginning what follows it, a sentence the document without it. Half of
+    A title must find its text, a question at the beginning what follows it, a sentence the document without it. Some of
     the words that both share are left out, as people who search do not know them. The exam is a folder in BEIR's
     layout, to read, to mend, and for evaluate --retrieval.
     """

@@ -3,8 +3,8 @@
 A query is a part of a document that is taken out of it: its title, its first sentence if that is a question, or another
 sentence. It must find the rest among all documents. Or it is the other text of a pair.
 
-Who wrote a document repeats their own words, who looks for it does not know them. So half of the words that query and
-answer share are left out of the query. Otherwise an exam gives words more weight than people's questions do.
+Who wrote a document repeats their own words, who looks for it does not know them. So a share of the words that query
+and answer have in common is left out of the query. Otherwise an exam gives words more weight than judged queries do.
 """
 
 from __future__ import annotations
@@ -25,9 +25,11 @@ from selfsent.display import counted
 from selfsent.errors import DataError, RunError, SettingsError
 from selfsent.evaluation.hold_out import split_documents, text_hashes
 from selfsent.evaluation.stats.duplicates import connected, near_duplicates
+from selfsent.evaluation.tasks.retrieval import RetrievalTask
 from selfsent.files import atomic_directory, read_json, write_json
 from selfsent.lexical import Analyzer, language_of
 
+NAME = "exam"
 KINDS = ("pair", "title", "question", "sentence")
 SPLITS = ("dev", "test")
 """Splits of the judgements: rankings are chosen on the first, and compared on the second."""
@@ -38,7 +40,7 @@ FEW = 50
 """Number of queries below which the width of an interval is told."""
 _DEVIATION = 40
 """Standard deviation of nDCG@10 over queries that is assumed before anything is scored, in points."""
-DROPPED = 0.5
+DROPPED = 0.4
 """Share of the words that query and answer share that is left out: chosen by judged answers (docs/log)."""
 _LEAST = 5
 """Minimum length of a sentence that is asked for, in words."""
@@ -85,6 +87,13 @@ class Exam:
 
     documents: Sequence[Text]
     queries: Sequence[Query]
+
+    @property
+    def task(self) -> RetrievalTask:
+        """All queries as one task."""
+        documents = [" ".join([*text.titles[:1], text.body]) for text in self.documents]
+        grades = [dict.fromkeys(query.answers, 1.0) for query in self.queries]
+        return RetrievalTask(NAME, [query.text for query in self.queries], documents, grades)
 
     @property
     def summary(self) -> str:
@@ -207,6 +216,7 @@ def draw_exam(
     seed: int = 0,
     kept: Collection[str] | None = None,
     dropped: float = DROPPED,
+    searched: int = MOST,
 ) -> Exam:
     """Draw queries from documents: one from a document, each kind as often as the others as far as there are enough.
 
@@ -214,13 +224,14 @@ def draw_exam(
     in the order of a hash of their first sentence, so the same table gives the same exam, and a longer one most of it.
 
     Args:
-        texts: at most MOST of them are searched.
+        texts: the documents.
         most: queries.
         paired: titles are the other texts of pairs: they are the queries, and no part of the documents.
         seed: of the choice.
         kept: letters of sentences; queries are drawn from documents that hold no other.
         dropped: share of the words that query and answer share that is left out of the query; real pairs stay as they
             are.
+        searched: documents at most, the first in order.
 
     Raises:
         DataError: nothing can be asked.
@@ -233,7 +244,7 @@ def draw_exam(
     """
     if most < 2:
         raise SettingsError(f"queries is {most}; it must be at least 2")
-    order = np.argsort(text_hashes([text.sentences[0] for text in texts], seed), kind="stable")[:MOST]
+    order = np.argsort(text_hashes([text.sentences[0] for text in texts], seed), kind="stable")[:searched]
     texts = [texts[row] for row in order]
     one, other = near_duplicates([text.body for text in texts]).nonzero()
     alike = connected(one, other, len(texts))

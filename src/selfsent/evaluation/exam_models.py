@@ -7,17 +7,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from selfsent.display import change
 from selfsent.errors import SettingsError
 from selfsent.evaluation.encoder import Encoder
-from selfsent.evaluation.exam import SPLITS
+from selfsent.evaluation.exam import NAME, SPLITS
 from selfsent.evaluation.lexical import Hybrid, LexicalEncoder
 from selfsent.evaluation.results import Result, Score
 from selfsent.evaluation.side_by_side import Comparison, side_by_side
+from selfsent.evaluation.stats.resampling import paired_best
 from selfsent.evaluation.tasks.beir import read_task
 from selfsent.evaluation.tasks.retrieval import RetrievalTask
 
-NAME = "exam"
 WEIGHTS = (0.2, 0.5, 1.0, 1.5, 3.0)
 """Weights of words that are tried beside the cosine."""
 
@@ -50,6 +52,21 @@ def rankings_of(encoder: Encoder, dev: RetrievalTask, test: RetrievalTask) -> li
         weight, score = max(tried, key=lambda each: each[1].score)
         found.append(Ranking(f"{encoder.name}+words at {weight:g}", score, test.score(Hybrid(encoder, weight))))
     return found
+
+
+def chosen_weight(encoder: Encoder, task: RetrievalTask) -> float:
+    """The weight of words that is best in an exam; the encoder's own, unless another one is ahead by more than chance.
+
+    Args:
+        encoder: one with vectors.
+        task: of an `Exam`.
+    """
+    own = encoder.lexical_weight
+    weights = sorted({0.0, own, *WEIGHTS})
+    scores = [task.score(Hybrid(encoder, weight)) for weight in weights]
+    at = scores[weights.index(own)]
+    means, samples = np.array([score.score for score in scores]), np.stack([score.samples for score in scores])
+    return weights[int(means.argmax())] if paired_best(means, at.score, samples, at.samples).low > 0 else own
 
 
 @dataclass(frozen=True)
