@@ -374,13 +374,14 @@ class RankingLearner(Learner):
 
     Henderson et al. 2017, section 4; with cosines, scale and hard negatives as in sentence-transformers. Added to it is
     `keep_base` times KL(q ‖ p), where q and p are the softmaxes, over the other texts of the batch, of the base's
-    similarities and of the model's.
+    similarities and of the model's; and `teacher_weight` times `list_loss` over a text's partner and mined negatives.
 
     | | shape | |
     |---|---|---|
     | `views[0]` | n texts |  |
     | `views[1]` | n texts | the partner of each |
-    | `views[2:]` | n texts each | hard negatives, where there are columns of them |
+    | `views[2:]` | n texts each | hard negatives: those mined, then those of a column |
+    | `labels` | (n, 1 + mined) | with a teacher, its scores of the partner and the mined negatives |
     | loss | a sum | over the n pairs |
 
     Example:
@@ -395,10 +396,10 @@ class RankingLearner(Learner):
 
     def __init__(self, model: Encoder, options: MNRL) -> None:
         super().__init__(model, options)
-        # In a tuple it is no submodule: neither trained, nor wrapped, nor part of checkpoints.
         for name in options.teachers:
             if not is_cross_encoder(resolve(name)):
                 raise SettingsError(f"the teacher {name} is no cross-encoder: give one, or teacher=search")
+        # In a tuple it is no submodule: neither trained, nor wrapped, nor part of checkpoints.
         self._base = (model.twin().eval().requires_grad_(False),) if options.keep_base else ()
 
     def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
