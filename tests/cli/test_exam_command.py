@@ -36,7 +36,7 @@ def test_an_exam_is_written_mended_and_scored(selfsent, tickets, tmp_path):
     found = json.loads(shown.out)
     score = next(each for each in found["results"] if each["model"] == "bm25")["scores"]["exam"]
     assert (score["n"], score["score"]) == (29, scored["scores"]["retrieval"]["score"])
-    assert found["verdict"].startswith(f"{found['results'][0]['model']} was best on the half")
+    assert found["verdict"].startswith(f"On half of the queries {found['results'][0]['model']} was best.")
 
     again = selfsent("exam", tickets, *columns, "--output", exam, "--overwrite", "--models", "bm25,tfidf")
     assert again.status == 0, again.err

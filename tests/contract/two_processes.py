@@ -15,7 +15,7 @@ from selfsent import train_stages
 from selfsent.distributed import rank, world_size
 from selfsent.models.encoder import Encoder
 from selfsent.settings import Settings
-from selfsent.training.loop import Loop, Meter
+from selfsent.training.loop import Loop
 from selfsent.training.run_config import RunConfig
 from selfsent.training.run_directory import RunDirectory
 
@@ -84,12 +84,11 @@ def train(bases):
         settings = SETTINGS.but(accumulate=1 + ("accumulated" in run))
         batches = cell.batches(learner, settings, SENTENCES)
         loop = Loop(learner, batches, settings, RunDirectory(bases), RunConfig())
-        for _ in range(SETTINGS.steps):
-            meter = Meter()
-            loop._take_step(meter)
+        for step in range(SETTINGS.steps):
+            total, count, *_ = loop.advance(step)
         for name, parameter in learner.named_parameters():
             weights[f"{architecture}/{run}/{name}"] = parameter.detach().clone()
-        weights[f"{architecture}/{run}/loss"] = torch.tensor(meter.figures()["loss"])
+        weights[f"{architecture}/{run}/loss"] = torch.tensor(total / count)
     return weights
 
 

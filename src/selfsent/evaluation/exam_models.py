@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from selfsent.display import change
 from selfsent.errors import SettingsError
 from selfsent.evaluation.encoder import Encoder
 from selfsent.evaluation.exam import NAME, SPLITS
@@ -82,13 +81,12 @@ class Verdict:
         differences = self.comparison.differences[NAME]
         behind, open_, ahead = list[str](), list[str](), list[str]()
         for other, less in zip(others, differences, strict=True):
-            group = behind if less.high < 0 else ahead if less.low > 0 else open_
-            group.append(f"{other.model} ({change(-less.difference, -less.high, -less.low)})")
-        parts = [f"{first.model} was best on the half of the queries to choose by."]
+            (behind if less.high < 0 else ahead if less.low > 0 else open_).append(other.model)
+        parts = [f"On half of the queries {first.model} was best."]
         parts += [f"On the other half it is ahead of {_listed(behind)}."] if behind else []
-        parts += [f"Undecided, as the interval includes zero: {_listed(open_)}."] if open_ else []
-        parts += [f"Behind it is to {_listed(ahead)}."] if ahead else []
-        return " ".join(parts)
+        parts += [f"On the other half it is behind {_listed(ahead)}."] if ahead else []
+        undecided = f"Undecided between it and {_listed(open_)}: take the cheaper one, or ask more queries."
+        return " ".join([*parts, *[undecided] * bool(open_)])
 
     def to_json(self) -> dict[str, Any]:
         """The comparison as JSON data, with the verdict."""

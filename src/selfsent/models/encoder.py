@@ -11,10 +11,10 @@ from typing import Any, Literal, cast
 
 import torch
 from torch import Tensor, nn
-from torch.utils.checkpoint import checkpoint
 
 from selfsent.data.packed import Packed
 from selfsent.errors import BaseEncoderError
+from selfsent.fast.cached import in_parts
 from selfsent.files import write_json
 from selfsent.foreign.transformers import has_masked_language_model, silent
 from selfsent.lexical.scores import SEARCH_FILE, SEARCH_WEIGHT
@@ -249,27 +249,23 @@ class Encoder(nn.Module):
     def forward(self, packed: Packed, leave_out: int = 0) -> Tensor:
         """(sentences, e) vectors of a packed batch, in the order of its sentences.
 
-        A batch of more sentences than `mini_batch_size` goes in parts, of which vectors alone are kept: in the backward
-        pass each part is computed again, with the same dropout, when its gradient has come back. Loss and gradient are
-        those of the whole batch (GradCache: Gao et al., 2021, arXiv:2101.06983), in the memory of one part.
+        A batch of more sentences than `mini_batch_size` goes in parts, of which vectors alone are kept: see `in_parts`.
 
         Args:
             packed: the batch.
             leave_out: trailing modules that are skipped.
         """
-        size, count, training = self.mini_batch_size or len(packed), len(packed), self.training
-        if count <= size:
+        size, training = self.mini_batch_size or len(packed), self.training
+        if len(packed) <= size:
             return self.pool(self.token_vectors(packed), packed, leave_out)
 
-        def encode(start: int, on_device: Tensor) -> Tensor:
-            part = packed.take(range(start, min(start + size, count)))
+        def encode(rows: slice) -> Tensor:
+            part = packed.take(range(rows.start, rows.stop))
             with nullcontext() if training else without_dropout(self):  # as in the first pass
                 return self.pool(self.token_vectors(part), part, leave_out)
 
-        # Of the tensor torch sees on which device to keep the state of the random numbers.
-        there = torch.empty(0, device=packed.device)
-        parts = [checkpoint(encode, start, there, use_reentrant=False) for start in range(0, count, size)]
-        return torch.cat(cast(list[Tensor], parts))
+        weights = [weight for weight in self.parameters() if weight.requires_grad]
+        return in_parts(encode, len(packed), size, weights)
 
     def twin(self) -> Encoder:
         """A copy with weights of its own, and without language-model head."""
