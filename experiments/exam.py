@@ -186,6 +186,8 @@ def against(exam: Scores, judged: Scores, by_context: dict[str, np.ndarray] | No
     agree = np.sign(found) == np.sign(truth)
     return {
         "rank_correlation": float(spearmanr(*flat)[0]),
+        "rank_correlation_of_context": by_context
+        and float(spearmanr(np.concatenate([*by_context.values()]), flat[1])[0]),
         "chosen": {rule: {name: RANKINGS[row] for name, row in each.items()} for rule, each in chosen.items()},
         "regret": {
             rule: {name: round(float(right[name].max() - right[name][row]), 2) for name, row in each.items()}
