@@ -35,7 +35,7 @@ def nothing_written(tmp_path):
         (("--resume", "--overwrite"), "--resume and --overwrite contradict each other"),
         (
             ("--method", "simcse", "--accumulate", "2"),
-            "simcse compares the sentences of a batch, so --accumulate would",
+            "simcse compares the sentences of a batch, and --accumulate cuts it: give --mini-batch-size",
         ),
         (("--batch-size", "4", "--accumulate", "5"), "--accumulate 5 cannot exceed --batch-size 4"),
     ],

@@ -102,7 +102,8 @@ def with_other_tokens(view):
     free = np.ones(len(ids), bool) if view.given_targets is None else view.given_targets == IGNORED
     free[ends - view.given_lengths] = free[ends - 1] = False
     ids[free] = 10 + (ids[free] + 7) % (tiny.VOCABULARY - 10)
-    return Packed(ids, view.given_lengths, view.given_targets, vectors=view.vectors, given_types=view.given_types)
+    kept = {"vectors": view.vectors, "given_types": view.given_types, "given_documents": view.given_documents}
+    return Packed(ids, view.given_lengths, view.given_targets, **kept)
 
 
 def trains_encoder(cell):

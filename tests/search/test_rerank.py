@@ -8,6 +8,7 @@ from naive import words as naive
 from selfsent.errors import DataError, SettingsError
 from selfsent.evaluation import evaluate
 from selfsent.evaluation.encoders import as_encoder, as_reranker, check_model
+from selfsent.evaluation.rerank import Reranked
 from selfsent.evaluation.tasks.retrieval import RetrievalTask
 from selfsent.lexical.analyzer import words_of
 from selfsent.models.cross_encoder import CrossEncoder
@@ -119,8 +120,8 @@ def test_a_judged_search_ranks_as_search_does(encoder, strong, corpus, sentences
     encoder.save(tmp_path / "first")
     name = f"{tmp_path / 'first'}+rerank:{tmp_path / 'strong'}"
     check_model(name)
-    judged = as_encoder(name)
-    judged.reranker.candidates = 12
+    assert as_encoder(name).measure.endswith("cos+0.3bm25@200")
+    judged = Reranked(as_encoder(str(tmp_path / "first")), as_reranker(str(tmp_path / "strong"), 12))
     scores = judged.sides(QUERIES, sentences, search=True)
     ranked = np.argsort(-(scores[0] @ scores[1].T), axis=1, kind="stable")
     first = search(encoder, corpus, QUERIES, 70)
