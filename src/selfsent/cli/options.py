@@ -111,7 +111,7 @@ def add_method_options(parser: Any, method: Method, head: str | None) -> None:
 def _add(group: Any, item: dataclasses.Field[Any], options: type[Any], default: Any, switches: bool) -> None:
     """Add one flag. `switches`: whether boolean flags have no `--no-` form."""
     about, kinds, allowed = item.metadata, kinds_of(options)[item.name], choices_of(options).get(item.name)
-    show = default not in (None, (), MISSING) and default is not False
+    show = default not in (None, (), "", MISSING) and default is not False
     shown = f" (default: {','.join(map(str, default)) if isinstance(default, tuple) else default})" if show else ""
     made: dict[str, Any] = {"default": argparse.SUPPRESS, "help": (about["description"] + shown).replace("%", "%%")}
     made |= {name: about[name] for name in ("nargs", "const", "metavar") if name in about}
