@@ -72,14 +72,17 @@ def test_a_damaged_row_alone_is_made_again(tmp_path, name, dtype):
     assert (found.done.tolist(), found.repaired) == ([1] * 8 + [0], 1)
 
 
-@pytest.mark.parametrize("damage", ["missing", "cut", "no numbers"])
-def test_a_table_that_is_not_whole_is_begun_anew(tmp_path, damage):
+@pytest.mark.parametrize("name", ["vectors", "done"])
+@pytest.mark.parametrize("damage", ["missing", "cut", "no numbers", "empty", "no Python"])
+def test_a_table_that_is_not_whole_is_begun_anew(tmp_path, name, damage):
     table = RowTable(tmp_path, 9, 4, np.float32)
     table.fill(np.arange(9), VECTORS)
-    if damage == "missing":
-        table.path("vectors").unlink()
-    else:
-        table.path("vectors").write_bytes(table.path("vectors").read_bytes()[:-9] if damage == "cut" else b"\x93")
+    path = table.path(name)
+    whole = path.read_bytes()
+    path.unlink()
+    if damage != "missing":
+        other = {"cut": whole[:-9], "no numbers": b"\x93", "empty": b"", "no Python": whole.replace(b"(9,", b"((9,")}
+        path.write_bytes(other[damage])
     assert not RowTable(tmp_path, 9, 4, np.float32).done.any()
 
 
