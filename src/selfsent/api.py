@@ -273,7 +273,7 @@ def _train(source: Source, request: _Request, output: Path, resume: bool, overwr
     # Older runs did not record their rows.
     directory.match(description, {**plan.defaults, "corpus": description["corpus"]})
     if directory.status == "finished":
-        notice(f"{output} is finished already")
+        notice(f"{output} is finished already: nothing is left to do")
         return by_first(lambda: load_run(output))
     if directory.status != "trained":
         if plan.settings.budget and not directory.record.get("split"):
@@ -282,11 +282,13 @@ def _train(source: Source, request: _Request, output: Path, resume: bool, overwr
         fit(corpus, hold_out.train, plan, directory, replace(request.run_config, clock=clock, scorer=scorer), progress)
         gc.collect()  # reference cycles between loop and batches keep encoders and mapped files alive
     if rank() == 0:
-        _finish(corpus, hold_out, plan.base, directory, notice, request.run_config.map_points)
+        _finish(corpus, hold_out, plan.base, directory, notice, request.run_config)
     return by_first(lambda: load_run(output))
 
 
-def _finish(corpus: Corpus, hold_out: HoldOut, base: str, directory: RunDirectory, notice: Notice, points: int) -> None:
+def _finish(
+    corpus: Corpus, hold_out: HoldOut, base: str, directory: RunDirectory, notice: Notice, config: RunConfig
+) -> None:
     """Score the base and the trained model on the held-out documents, and write scores, page and card.
 
     Args:
@@ -295,8 +297,9 @@ def _finish(corpus: Corpus, hold_out: HoldOut, base: str, directory: RunDirector
         base: the encoder before training.
         directory: of the run.
         notice: receives the reason of a missing score.
-        points: sentences on the map, held-out ones if available; 0 for no map.
+        config: how many sentences are on the map, held-out ones if available, and whether checkpoints stay.
     """
+    points = config.map_points
     scores, neighbours, drawn = dict[str, Any](), list[dict[str, Any]](), None
     joins = is_cross_encoder(directory.model)
     mapped = points > 0 and not joins
@@ -327,6 +330,8 @@ def _finish(corpus: Corpus, hold_out: HoldOut, base: str, directory: RunDirector
     write_text(directory.model / "README.md", card)
     directory.sweep()
     remove(directory.path / "best")  # left by a kill right after training
+    if config.keep is None:
+        remove(directory.checkpoints)
     directory.update(status="finished")
 
 
@@ -477,8 +482,14 @@ def mine(
     return mine_candidates(corpus, np.arange(len(corpus)), str(model), negatives, by, at_most, advance=advance)
 
 
-def cluster(model: Model, corpus: Corpus, clusters: int = 20, seed: int = 0) -> Clusters:
-    """Groups of texts with similar meaning, largest first, by k-means on their vectors.
+def cluster(model: Model, corpus: Corpus, clusters: int | None = None, seed: int = 0) -> Clusters:
+    """Groups of texts with similar meaning, largest first.
+
+    Args:
+        model: the encoder.
+        corpus: the texts.
+        clusters: number of groups, by k-means; None for as many as the texts have, with outliers left out (-1).
+        seed: of the first centres.
 
     Raises:
         SelfsentError: no such encoder, fewer than two groups, or fewer texts than groups.

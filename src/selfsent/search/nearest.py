@@ -90,6 +90,8 @@ def search(
         reranker = as_reranker(rerank, candidates)
         first = search(model, corpus, queries, max(top, reranker.candidates), advance, file, None, language)
         return rerank_hits(reranker, queries, first, corpus, top, word_weight)
+    if not all(query.strip() for query in queries):
+        raise SettingsError("the query is empty")
     analyzer = Analyzer(language)
     model = open_encoder(model)
     word_weight = model.lexical_weight if word_weight is None else word_weight
