@@ -9,8 +9,8 @@ import argparse
 from collections.abc import Iterable
 from pathlib import Path
 
+from selfsent.cli.flags import add_method_options
 from selfsent.cli.main import COMMANDS, command_of, make_parser
-from selfsent.cli.options import add_method_options
 from selfsent.methods import METHODS
 
 PAGE = Path(__file__).with_name("cli.md")

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal
 
 from selfsent.cli import console
 from selfsent.cli.console import show
+from selfsent.cli.flags import add_method_options, add_options
 from selfsent.cli.options import (
     CORPUS,
     HOLD_OUT,
@@ -18,8 +19,6 @@ from selfsent.cli.options import (
     Resumable,
     TrainingText,
     WithData,
-    add_method_options,
-    add_options,
 )
 from selfsent.errors import SettingsError
 from selfsent.settings import Settings, setting

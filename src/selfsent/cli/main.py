@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from selfsent.cli import console
-from selfsent.cli.options import Command, declare
+from selfsent.cli.flags import declare
+from selfsent.cli.options import Command
 from selfsent.display import leads, visible
 from selfsent.errors import Damaged, HubFallbackWarning, SelfsentError, TrainingError, near
 from selfsent.version import __version__

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from selfsent.augment.registry import parse_augmenters
 from selfsent.cli import console
 from selfsent.cli.console import show
-from selfsent.cli.options import HOLD_OUT, UNSET, Resumable, TrainingText, add_method_options
+from selfsent.cli.flags import add_method_options
+from selfsent.cli.options import HOLD_OUT, UNSET, Resumable, TrainingText
 from selfsent.errors import SettingsError
 from selfsent.settings import Settings, setting
 from selfsent.training.run_config import ModelOptions, RunConfig

@@ -148,6 +148,11 @@ class WordCounts:
         return rows
 
 
+def hybrid(cosines: Any, words: Any, weight: float) -> Any:
+    """The score of hybrid search, cosine + weight · words: of one text, or of arrays of them."""
+    return cosines + weight * words
+
+
 def check_weight(weight: float) -> None:
     """Reject an invalid weight.
 

@@ -15,7 +15,7 @@ from selfsent.data.vector_files import VectorsFile
 from selfsent.errors import ONE_STRING, SettingsError
 from selfsent.lexical import BM25, Analyzer, language_of
 from selfsent.lexical.analyzer import SAMPLED
-from selfsent.lexical.scores import check_weight
+from selfsent.lexical.scores import check_weight, hybrid
 from selfsent.models.encoder import Encoder
 from selfsent.models.encoding import encode
 from selfsent.search.vectors import corpus_vectors, open_encoder, sentences, unit
@@ -136,7 +136,7 @@ def rerank_hits(
         texts = [source.texts(np.array([hit.row for hit in hits], np.int64)) for hits in found[part]]
         for hits, scores in zip(found[part], reranker.scores(queries[part], texts), strict=True):
             again = [hit._replace(cosine=score) for hit, score in zip(hits, scores.tolist(), strict=True)]
-            ordered.append(sorted(again, key=lambda hit: -hit.cosine - weight * hit.words)[:top])
+            ordered.append(sorted(again, key=lambda hit: -hybrid(hit.cosine, hit.words, weight))[:top])
     return ordered
 
 
@@ -168,7 +168,7 @@ class TopHits:
     ) -> None:
         """Add rows (n,) with their cosines and lexical scores, (queries, n) each."""
         words = np.zeros_like(cosines) if words is None else words
-        new = np.stack([cosines + np.float32(word_weight) * words, cosines, words])
+        new = np.stack([hybrid(cosines, words, word_weight), cosines, words])
         found = np.concatenate([self._found, new], axis=2)
         candidates = np.hstack([self._rows, np.broadcast_to(rows, cosines.shape)])
         order = np.argsort(-found[0], axis=1, kind="stable")[:, : self._top]
