@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import MISSING, dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from selfsent.cli.console import counting, notice
 from selfsent.cli.options import CORPUS, MODEL
@@ -20,6 +21,12 @@ class Index(WithVectors):
     It holds vectors and texts, and finds the nearest of millions in milliseconds. Its recall is measured and shown.
     (Needs the extra `index`.)
     """
+
+    examples: ClassVar = (
+        "selfsent index runs/tickets tickets.csv --text-column body --output tickets.index",
+        "selfsent index runs/tickets new.csv --text-column body --output tickets.index --add",
+    )
+    main_options: ClassVar = ("output", "text_column", "id_column", "keep", "add", "overwrite", "recall", "encoded")
 
     model: str = MODEL
     corpus: tuple[str, ...] = CORPUS

@@ -36,11 +36,14 @@ class Command(ABC):
     """
 
     usage: ClassVar[str | None] = None
+    examples: ClassVar[tuple[str, ...]] = ()
+    main_options: ClassVar[tuple[str, ...]] = ()
+    """What `--help` shows of a long command, in this order; `--help-all` shows all options."""
     also: ClassVar[tuple[tuple[str, type[Any], Any], ...]] = ()
     """Settings with variable defaults: a title, the dataclass, and an instance with the defaults to show."""
 
     has_late_options: ClassVar[bool] = False
-    """Whether more options become known at run time."""
+    """Whether more options become known at run time: `add_late_options` adds them for the help."""
 
     changes: dict[str, Any] = field(default_factory=dict)
     parser: Any
@@ -129,13 +132,18 @@ def _named(source: str | tuple[str, ...]) -> str | list[dict[str, str]]:
 
 SPLIT_DEFAULT: Any = setting(None, "split texts of several sentences (default: where documents are needed and most do)")
 SENTENCES: Any = setting(None, "train on N rows at most, drawn at random")
-HOLD_OUT: Any = setting(
-    None,
+APART = (
     "documents, or groups of pairs that share a text, kept apart to score on, and as many to choose by with --dev"
-    " context (default: a tenth, 500 at least; a fifth of fewer than 1,000; train takes 0 for none)",
+    " context (default: a tenth, 500 at least; a fifth of fewer than 1,000)"
+)
+HOLD_OUT: Any = setting(None, APART)
+FILES = (
+    "a file (.txt .csv .tsv .jsonl .parquet, also .gz .zst .bz2), a directory, a glob, an address (s3://...), - for"
+    " standard input, a hub data set, or python:stdlib"
 )
 # Shared fields, to be assigned to the same name in each command.
-CORPUS: Any = setting((), "as for selfsent train", positional=True, nargs="+")
+CORPUS: Any = setting((), FILES, positional=True, nargs="+")
+ONE_CORPUS: Any = setting(MISSING, FILES, positional=True)
 MODEL: Any = setting(MISSING, "a directory, a hub id, or bundled", positional=True)
 JSON: Any = setting(None, "write what is shown as one object; - is standard output, for this alone", metavar="FILE")
 
