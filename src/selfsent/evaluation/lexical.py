@@ -113,8 +113,9 @@ class Hybrid(Encoder):
         """As `sides`, from given unit vectors (q, d) and (n, d)."""
         self.broken = self.encoder.broken
         bm25 = bm25_of(queries, texts)
-        rows = zip(vectors, (bm25.queries, bm25.texts), strict=True)
-        return tuple(VectorsAndWords(*each, self.lexical_weight) for each in rows)
+        queries_and_texts = zip(vectors, (bm25.queries, bm25.texts), strict=True)
+        asked, held = (VectorsAndWords(*each, self.lexical_weight) for each in queries_and_texts)
+        return asked, held
 
     def similarity(self, left: Sequence[str], right: Sequence[str]) -> Floats:
         """The sum of cosine and weighted TF-IDF of each pair of texts, (n,)."""
