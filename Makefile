@@ -48,6 +48,7 @@ faults: $(VENV)/.installed-test ## break it on purpose, for an hour (QUICK=1: th
 
 docs: $(VENV)/.installed-docs ## build the documentation into site/
 	$(BIN)/python docs/notebooks/build.py
+	$(BIN)/python docs/reference/build.py
 	$(BIN)/zensical build --clean --strict
 
 clean: ## remove what the commands above made, except runs/

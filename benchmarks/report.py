@@ -32,7 +32,8 @@ HOW = """## How it was measured
 * **Same quality.** Training: a held-out loss no worse, and STS-B at most a point below. What misses either is left
   out here and marked in the tables: `tsdae` from all-MiniLM-L6-v2 is two to four times as fast, and ends four points
   of STS-B below the peer. Encoding: a smallest cosine of {near} to the peer's float32.
-* **Runs.** A ratio is of medians over so many runs of each side. One run is a hint, not a measurement.
+* **Runs.** A ratio is of medians over so many runs of each side. Single runs of training, among them all in batches of
+  128 and the largest ratios, are in the tables alone: a hint, not a measurement.
 * **No GPU was measured.**
 
 Reading, training and encoding against the size of the corpus: [How long it takes](how-long.md).
@@ -44,6 +45,8 @@ loss are means over as many seeds as there are runs.
 """
 STSB = 1.0
 """Points of STS-B that a faster side may lose."""
+FEWEST = 2
+"""Runs of each side that a ratio of training on the page has: single ones lay far apart."""
 
 
 def wrapped(text: str) -> str:
@@ -252,7 +255,7 @@ def overview(reports: dict[str, Report]) -> str:
     found: dict[tuple[str, str, str], list[tuple[float, int]]] = {}
     trained = [(one, reports[name]) for name in _TRAIN if name in reports for one in reports[name]["comparisons"]]
     for one, report in sorted(trained, key=lambda pair: (pair[0]["batch_size"], pair[0]["base"])):
-        if "ratio" in one and not worse(one):
+        if "ratio" in one and not worse(one) and report["repetitions"] >= FEWEST:
             key = (f"training, batches of {one['batch_size']}", one["base"], kind(report))
             found.setdefault(key, []).append((one["ratio"], report["repetitions"]))
     for name in (name for name in _ENCODE if name in reports):

@@ -1,4 +1,4 @@
-"""Write the tables of docs/reliability.md from docs/results/reliability/: what was tried, how often, what survived.
+"""What was tried, how often, what survived: the table of docs/reliability.md, and docs/results/reliability.md in full.
 
 python faults/report.py
 """
@@ -16,6 +16,7 @@ from campaign import COUNTS
 
 ROOT = Path(__file__).parents[1]
 RESULTS, PAGE = ROOT / "docs" / "results" / "reliability", ROOT / "docs" / "reliability.md"
+EVERY_TABLE = RESULTS.with_suffix(".md")
 WHAT = {
     "kills": ("Killed, then gone on with", "command"),
     "flips": ("Bytes changed on the disk", "target"),
@@ -29,21 +30,22 @@ WHAT = {
 
 
 def main() -> None:
-    """Put the tables in the place of the old ones."""
+    """Put the summary in the place of the old one, and write every table."""
     known = {name: _cases(name) for name in WHAT}
     lines = ["| | tried | survived | in full |", "|---|---:|---:|---:|"]
-    for name, (title, _) in WHAT.items():
+    tables = ["# Every table of the fault campaign", "", "What is behind [Reliability](../reliability.md)."]
+    for name, (title, key) in WHAT.items():
         cases = known[name]
         tried = sum(map(_examples, cases))
         good = tried - sum(bool(case["fault"]) for case in cases)
         lines.append(f"| {title} | {tried:,} | {good:,} | {COUNTS[name][0]:,} |")
-    for name, (title, key) in WHAT.items():
-        if known[name]:
-            lines += ["", f"### {title}", "", *_table(known[name], key)]
+        if cases:
+            tables += ["", f"## {title}", "", *_table(cases, key)]
     text = PAGE.read_text(encoding="utf-8")
     figures = "<!-- figures -->\n\n" + "\n".join(lines) + "\n\n<!-- end of figures -->"
     new = re.sub(r"<!-- figures -->.*<!-- end of figures -->", lambda _: figures, text, flags=re.S)
     PAGE.write_text(new, encoding="utf-8")
+    EVERY_TABLE.write_text("\n".join(tables) + "\n", encoding="utf-8")
 
 
 def _cases(name: str) -> list[dict[str, Any]]:

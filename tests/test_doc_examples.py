@@ -1,6 +1,9 @@
 """The scripts that the documentation shows."""
 
+import json
 import runpy
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import selfsent
+from selfsent.evaluation.encoders import as_encoder
 
 EXAMPLES = Path(__file__).parents[1] / "docs" / "examples"
 BUNDLED = Path(selfsent.__file__).parent / "models" / "bundled" / "static"
@@ -58,3 +62,32 @@ def test_ray(tickets):
     finally:
         ray.shutdown()
     check_vectors(tickets[1])
+
+
+def test_an_encoder_behind_an_api(monkeypatch):
+    asked = []
+
+    class Service(BaseHTTPRequestHandler):
+        def do_POST(self):
+            request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            asked.append((self.headers["Authorization"], request["model"], len(request["input"])))
+            found = [{"index": place, "embedding": [len(text), 1.0]} for place, text in enumerate(request["input"])]
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(json.dumps({"data": found[::-1]}).encode())
+
+        def log_message(self, *about):
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Service)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    monkeypatch.setenv("EMBEDDINGS_URL", f"http://127.0.0.1:{server.server_port}/v1/embeddings")
+    monkeypatch.setenv("EMBEDDINGS_KEY", "secret")
+    monkeypatch.syspath_prepend(EXAMPLES)
+    texts = ["x" * number for number in range(1, 71)]  # more than one batch
+    try:
+        vectors = as_encoder("api_encoder:encoder")(texts)
+    finally:
+        server.shutdown()
+    assert vectors[:, 0].tolist() == [*range(1, 71)]
+    assert asked == [("Bearer secret", "default", 64), ("Bearer secret", "default", 6)]

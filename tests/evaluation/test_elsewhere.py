@@ -8,7 +8,7 @@ import numpy as np
 
 from selfsent.evaluation.encoders import as_encoder
 
-PAGE = Path(__file__).parents[2] / "docs" / "evaluation-papers.md"
+PAGE = Path(__file__).parents[2] / "docs" / "papers.md"
 TEXTS = ["tea is hot", "coffee"]
 
 

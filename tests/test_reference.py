@@ -1,0 +1,30 @@
+"""The reference pages of the documentation: the command line and the public names, complete."""
+
+import re
+import runpy
+from pathlib import Path
+
+import selfsent
+from selfsent.cli.main import COMMANDS, make_parser
+from selfsent.methods import METHODS
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+def test_the_page_of_the_command_line_has_every_option():
+    text = runpy.run_path(str(DOCS / "reference" / "build.py"))["page"]()
+    sections = dict(re.findall(r"^## (\S+) \{ #\1 \}\n(.*?)(?=^## )", text, re.M | re.S))
+    assert list(sections) == list(COMMANDS)
+    for name, section in sections.items():
+        flags = [flag for action in make_parser([name])[0]._actions for flag in action.option_strings]
+        assert not [flag for flag in flags if flag not in section and flag not in ("-h", "--help")], name
+    assert [name for name in METHODS if f"### {name} {{" not in text] == []
+    for line in text.splitlines():
+        if line.startswith("| `"):
+            assert len(re.findall(r"(?<!\\)\|", line)) == 3, line  # two cells, whatever a help text holds
+
+
+def test_every_public_name_is_on_the_page_of_the_api():
+    text = (DOCS / "api.md").read_text()
+    named = {name.rpartition(".")[2] for name in re.findall(r"^::: (\S+)", text, re.M)}
+    assert set(selfsent.__all__) - named - {"METHODS", "__version__"} == set()
