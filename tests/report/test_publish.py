@@ -48,7 +48,9 @@ def hub(monkeypatch):
                 return self.say({"url": f"{address}/{name}"}, 409 if taken else 200)
             if "/preupload/" in self.path:
                 modes = {True: "lfs", False: "regular"}
-                asked = [(file["path"], modes[file["path"].endswith(".safetensors")]) for file in json.loads(body)["files"]]
+                asked = [
+                    (file["path"], modes[file["path"].endswith(".safetensors")]) for file in json.loads(body)["files"]
+                ]
                 files = [{"path": path, "uploadMode": mode, "shouldIgnore": False} for path, mode in asked]
                 return self.say({"files": files})
             if self.path.endswith("/info/lfs/objects/batch"):
@@ -64,7 +66,13 @@ def hub(monkeypatch):
                         held.files[value["path"]] = base64.b64decode(value["content"])
                     if line["key"] == "lfsFile":
                         held.files[value["path"]] = held.files.pop(value["oid"])
-                return self.say({"commitUrl": f"{address}/me/tickets/commit/{'0' * 40}", "commitOid": "0" * 40, "pullRequestUrl": None})
+                return self.say(
+                    {
+                        "commitUrl": f"{address}/me/tickets/commit/{'0' * 40}",
+                        "commitOid": "0" * 40,
+                        "pullRequestUrl": None,
+                    }
+                )
             return self.say({"errors": [], "warnings": []})
 
         def do_PUT(self):
@@ -146,7 +154,9 @@ def test_none_of_the_text_and_no_folder_is_sent(hub, run):
 def test_the_card_says_base_data_scores_and_licence(hub, run):
     selfsent.publish(run, "me/tickets", licence="apache-2.0")
     card = hub.files["README.md"].decode()
-    assert card.startswith("---\nlibrary_name: sentence-transformers\npipeline_tag: sentence-similarity\nlicense: apache-2.0\ntags:")
+    assert card.startswith(
+        "---\nlibrary_name: sentence-transformers\npipeline_tag: sentence-similarity\nlicense: apache-2.0\ntags:"
+    )
     for said in ("texts of `tickets.txt`", "95 % interval", 'SentenceTransformer("me/tickets")', "from `bert"):
         assert said in card
 
@@ -198,7 +208,12 @@ def test_what_is_wrong_is_said_before_anything_is_sent(hub, run, base_of, model,
 
 def test_names_of_data_lose_their_folders(tmp_path):
     (tmp_path / "model").mkdir()
-    for source in ("/home/me/my data/t.csv", "s3://me:key@bucket/t.csv?sign=1", r"C:\Users\me\t.csv", "data/of/me/t.csv"):
+    for source in (
+        "/home/me/my data/t.csv",
+        "s3://me:key@bucket/t.csv?sign=1",
+        r"C:\Users\me\t.csv",
+        "data/of/me/t.csv",
+    ):
         record = {"asked": {"corpus": {"source": source}}}
         (tmp_path / "run.json").write_text(json.dumps(record))
         text = f"---\nlibrary_name: x\ntags:\n---\nTrained by selfsent 1 from `b` on 3 of `{source}`. https://a.b/c/d"
