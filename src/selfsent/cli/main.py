@@ -32,7 +32,7 @@ _DESCRIPTION = """Unlabelled sentences in, a sentence-embedding model out, and a
 
 COMMANDS = (
     *("augment", "train", "compare", "pretrain", "table", "evaluate", "exam", "label", "mine"),
-    *("encode", "index", "search", "serve", "pairs", "cluster", "export", "methods", "recipes"),
+    *("encode", "index", "search", "serve", "pairs", "cluster", "export", "publish", "methods", "recipes"),
 )
 _MODULES = {"table": "pretrain", "pairs": "search", "export": "encode"}
 """Modules of commands with another name."""

@@ -15,7 +15,6 @@ from selfsent.lexical import Analyzer
 from selfsent.models.encoder import Encoder
 from selfsent.models.encoding import encode
 from selfsent.search import Index
-from selfsent.search.index import TFIDF_WEIGHT
 from selfsent.search.nearest import Hit
 from selfsent.search.vectors import unit
 from selfsent.serving.batches import CHARACTERS, TOGETHER
@@ -50,7 +49,7 @@ class Engine:
 
     def __init__(self, index: Index, encoder: Encoder) -> None:
         self.index, self._encoder = index, encoder
-        self._analyzer = Analyzer(getattr(index, "language", None))
+        self._analyzer = Analyzer(index.language)
 
     @property
     def model(self) -> str:
@@ -82,19 +81,19 @@ class Engine:
     def _search(self, requests: Sequence[SearchRequest]) -> list[list[dict[str, Any]]]:
         """The hits of requests that differ in their queries alone."""
         one, texts = requests[0], [request.query for request in requests]
-        weight = TFIDF_WEIGHT if one.word_weight is None else one.word_weight
-        found = self.index.search(encode(self._encoder, texts, side="query"), one.top, texts, weight)
-        return [self._told(request, hits, weight) for request, hits in zip(requests, found, strict=True)]
+        vectors = encode(self._encoder, texts, side="query")
+        with self.index.snapshot():
+            found = self.index.search(vectors, one.top, texts, one.word_weight, where=one.where)
+            return [self._told(request, hits) for request, hits in zip(requests, found, strict=True)]
 
-    def _told(self, request: SearchRequest, hits: Sequence[Hit], weight: float) -> list[dict[str, Any]]:
+    def _told(self, request: SearchRequest, hits: Sequence[Hit]) -> list[dict[str, Any]]:
         terms = set(self._analyzer(request.query)) if request.mark else set[str]()
         told = []
-        for hit, about in zip(hits, self.index.describe(hit.row for hit in hits), strict=True):
-            score = (hit.cosine + weight * hit.words) / (1 + weight)
-            row = {"score": round(score, 6), "cosine": round(hit.cosine, 6), "words": round(hit.words, 6), **about}
-            if "text" in row:
-                row["text"] = row["text"][: request.length]
-                row |= {"parts": self._analyzer.split_at(row.pop("text"), terms)} if request.mark else {}
+        for hit, about in zip(hits, self.index.describe(hits, request.where), strict=True):
+            numbers = {"score": hit.score, "cosine": hit.cosine, "words": hit.words}
+            row = {name: round(number, 6) for name, number in numbers.items()} | about
+            row["text"] = row["text"][: request.length]
+            row |= {"parts": self._analyzer.split_at(row.pop("text"), terms)} if request.mark else {}
             told.append(row)
         return told
 
