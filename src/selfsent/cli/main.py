@@ -34,7 +34,7 @@ _DESCRIPTION = """Unlabelled sentences in, a sentence-embedding model out, and a
 GROUPS = {
     "Train": ("train", "compare", "pretrain", "table", "augment", "mine"),
     "Judge": ("evaluate", "exam", "label"),
-    "Use": ("search", "index", "serve", "pairs", "cluster", "encode", "export"),
+    "Use": ("search", "index", "serve", "pairs", "cluster", "encode", "export", "publish"),
     "Methods and papers": ("methods", "recipes"),
 }
 COMMANDS = tuple(name for names in GROUPS.values() for name in names)
