@@ -3,10 +3,10 @@
 import json
 
 import pytest
-from web import answered, answering as serving
 
 from selfsent.augment.endpoint import Endpoint
 from selfsent.errors import AugmenterError, SettingsError
+from web import answered, answering as serving
 
 SECRET = "sk-not-to-be-shown"
 

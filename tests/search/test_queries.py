@@ -2,13 +2,13 @@
 
 import pyarrow.parquet as pq
 import pytest
-from augment.test_endpoint import endpoint
-from tiny import make_sentences
-from web import answered, answering as serving
 
+from augment.test_endpoint import endpoint
 from selfsent.errors import AugmenterError, DataError, OutputError, SettingsError
 from selfsent.evaluation.exam import Text
 from selfsent.search.queries import PROMPT, make_queries, queries_in
+from tiny import make_sentences
+from web import answered, answering as serving
 
 
 def documents(count):
