@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from selfsent.cli.console import doing, notice, show
-from selfsent.cli.options import MODEL
+from selfsent.cli.options import MODEL, ONE_CORPUS
 from selfsent.cli.results import Results, as_line, line_of
 from selfsent.display import counted, table_of
 from selfsent.errors import DataError, SettingsError
@@ -33,7 +33,7 @@ class Cluster(Results):
     """
 
     model: str = MODEL
-    corpus: str = setting(MISSING, "as for selfsent train", positional=True)
+    corpus: str = ONE_CORPUS
     clusters: int | None = setting(None, "how many groups (default: as many as the texts have)", minimum=2)
     to: str | None = setting(None, "put the texts into the groups that an earlier --output holds, and make none")
     over: str | None = setting(None, "column with dates such as 2026-01-31: the texts of each group over time")
