@@ -91,7 +91,7 @@ class Shown(Progress):
         now = time.monotonic()
         begun, told, before = self._told.pop(what, (now, now, 0))
         done += before
-        if now - told >= QUIET:
+        if 0 < done < total and now - told >= QUIET:
             left = format_duration((now - begun) * (total - done) / done)
             self.notice(f"{what}: {done / total:.0%} done, about {left} left")
             told = now

@@ -73,7 +73,7 @@ def test_a_page_with_a_map(selfsent, model, sentences, tmp_path):
     page = (tmp_path / "c.html").read_text()
     assert "<h1>4 groups of 120 sentences</h1>" in page
     assert "40 of 120 sentences, drawn at random" in page
-    assert " · group 0" in page
+    assert "\\u00b7 group " in page
     without = selfsent("cluster", model, sentences, "--clusters", 4, "--page", "-", "--map", 0).out
     assert without.startswith("<!doctype html>")
     assert "<canvas" not in without

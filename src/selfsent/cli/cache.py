@@ -18,7 +18,7 @@ class Cache(Command):
     is made again when it is needed.
     """
 
-    of: str | None = setting(None, "only the text of this source, such as tickets.csv")
+    source: str | None = setting(None, "only the text of this source, such as tickets.csv", flags=("--of",))
     older: float | None = setting(None, "only what is older, such as 30d or 12h", parse=parse_duration, above=0.0)
     clear: bool = setting(False, "remove what is shown")
 
@@ -30,7 +30,7 @@ class Cache(Command):
         chosen = [
             entry
             for entry in entries()
-            if (self.of is None or entry.is_of(self.of)) and entry.age >= (self.older or 0.0)
+            if (self.source is None or entry.is_of(self.source)) and entry.age >= (self.older or 0.0)
         ]
         size = f"{sum(entry.size for entry in chosen) / 1e6:,.1f} MB"
         rows = [

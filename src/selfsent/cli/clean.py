@@ -40,8 +40,6 @@ class Clean(Carrying):
         corpus = self.read(self.corpus, min_rows=1, summarise=True)
         columns = {**corpus.input_rows.columns, "text": str}
         write_table(_rows(corpus), columns, Path(self.output), self.safe_csv)
-        if changes := corpus.report.changes:
-            notice(changes)
         notice(f"{counted(len(corpus.input_rows), corpus.input_rows.unit)} in {self.output}")
 
 

@@ -116,7 +116,7 @@ class Evaluate(_Tasks, _Files, Encoding):
         from selfsent.report.evaluation import Report
 
         own = {"pairs": self.pairs, "relevance": self.relevance, "labels": self.labels}
-        titles, models = zip(*map(name_given, models), strict=True)
+        titles, models = [name_given(each)[0] for each in models], [name_given(each)[1] for each in models]
         if twice := [title for title in titles if title and titles.count(title) > 1]:
             raise SettingsError(f"two models are called {twice[0]}: give each a name of its own")
         if self.seeds and any(titles):

@@ -19,7 +19,9 @@ MANY, BLOCK = 100_000, 1 << 16
 DRAWN, COMPONENTS = 4_000, 50
 """Rows and principal components by which the number of clusters is chosen."""
 COUNTS, SMALLEST, NEARLY = (2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50), 5, 0.05
-"""Numbers of clusters that are tried, the fewest rows of one on average, and the share of the silhouette given away."""
+"""Numbers of clusters that are tried, the fewest rows of one, and the share of the silhouette given away."""
+SAME = 1e-4
+"""Difference of cosines that are the same but for the order in which texts were encoded."""
 WORDS = 5
 LIFT = 2.0
 """Minimum ratio of a telling word's frequency in its cluster to that elsewhere."""
@@ -82,7 +84,9 @@ def find_clusters(
         centres = centres_of(vectors, label)
         cosine = _nearest(vectors, centres, label)[1]
         least = np.array([_fence(cosine[label == number]) for number in range(len(centres))])
-        return _ordered(vectors, np.where(cosine >= least[label], label, -1), repeats)
+        few = np.bincount(label)[label] < SMALLEST
+        outside = (cosine < least[label]) | (few & ~few.all())
+        return _ordered(vectors, np.where(outside, -1, label), repeats)
     if not 2 <= count <= len(vectors):
         raise SettingsError(
             f"clusters is {count}; it must be at least 2, and at most the {len(vectors):,} different texts"
@@ -107,6 +111,8 @@ def choose_count(vectors: NDArray[np.float32], seed: int = 0) -> int:
 
     if len(vectors) > DRAWN:
         vectors = vectors[np.sort(np.random.default_rng(seed).choice(len(vectors), DRAWN, replace=False))]
+    if np.ptp(vectors, axis=0).max() <= SAME:
+        return 1
     narrow = PCA(min(COMPONENTS, *vectors.shape), random_state=seed).fit_transform(vectors)
     scores = dict[int, float]()
     for count in (count for count in COUNTS if count <= len(vectors) // SMALLEST):
@@ -174,7 +180,7 @@ def assign(
 ) -> Clusters:
     """Put rows into the clusters of known rows: each into that of the nearest centre.
 
-    A row that is much farther from the centre than the known rows of the cluster are is an outlier (see `_fence`).
+    A row that is farther from the centre than every known row of the cluster is an outlier.
 
     Args:
         vectors: (n, d) of the new rows, of length 1.
@@ -184,9 +190,9 @@ def assign(
     """
     centres = centres_of(known, cluster)
     own = _nearest(known, centres, cluster)[1]
-    least = np.array([_fence(own[cluster == number]) for number in range(len(centres))])
+    least = np.array([own[cluster == number].min() for number in range(len(centres))])
     found, cosine = _nearest(vectors, centres)
-    return Clusters(np.where(cosine >= least[found], found, -1), cosine, repeats, len(centres))
+    return Clusters(np.where(cosine >= least[found] - SAME, found, -1), cosine, repeats, len(centres))
 
 
 def telling_words(

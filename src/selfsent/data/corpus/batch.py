@@ -135,7 +135,7 @@ def make_batch(
             row = converted.index(None)
             found = values[wanted][row]
             if kind == "text" and isinstance(found, int | float):
-                fail(name, f"column {wanted!r} holds numbers, such as {found}: name the column with the text")
+                kind = "text, not numbers"
             found = "no value" if found is None or found == "" else f"{type(found).__name__} {str(found)[:40]!r}"
             fail(name, f"{found} in column {wanted!r}, which must hold {kind}", **{unit: numbers[row]})
         return converted
