@@ -23,8 +23,10 @@ from selfsent.distributed import by_first, join, rank, wait
 from selfsent.errors import DataError, SettingsError
 from selfsent.evaluation.datasets.leaks import trained_by
 from selfsent.evaluation.dev import LABEL_FREE, check_dev, dev_scorer, scored
+from selfsent.evaluation.exam import Exam
 from selfsent.evaluation.hold_out import HoldOut
 from selfsent.evaluation.suites import TASKS
+from selfsent.evaluation.warranty import held_exam
 from selfsent.files import remove, write_json, write_text
 from selfsent.lexical.scores import PAIR_WEIGHT, check_weight
 from selfsent.methods import METHODS, get_method, method_of
@@ -45,6 +47,7 @@ from selfsent.report.run import Run, load_run
 from selfsent.report.run_page import run_page
 from selfsent.report.scoring import map_of_run, neighbours_of, paired, score_base
 from selfsent.report.seeds import Seeds, over_seeds
+from selfsent.report.warranted import keep_warranted
 from selfsent.search import Clusters, Pair, encode_corpus, find_clusters, most_similar_pairs
 from selfsent.search.pairs import by_words, candidates_for
 from selfsent.search.vectors import open_encoder
@@ -269,6 +272,7 @@ def _train(source: Source, request: _Request, output: Path, resume: bool, overwr
     corpus, plan, hold_out = _prepared(text, request, progress, whiten=old)
     for line in _notices(plan, corpus, hold_out, request):
         notice(line)
+    exam = _exam_for_warranty(corpus, hold_out, request.run_config)
     description = config_of(plan, corpus, hold_out.train)
     # Older runs did not record their rows.
     directory.match(description, {**plan.defaults, "corpus": description["corpus"]})
@@ -282,6 +286,9 @@ def _train(source: Source, request: _Request, output: Path, resume: bool, overwr
         fit(corpus, hold_out.train, plan, directory, replace(request.run_config, clock=clock, scorer=scorer), progress)
         gc.collect()  # reference cycles between loop and batches keep encoders and mapped files alive
     if rank() == 0:
+        if exam is not None:
+            most, data = request.run_config.warranty or 0.0, request.run_config.data
+            keep_warranted(directory, plan.base, exam, most, data, notice)
         _finish(corpus, hold_out, plan.base, directory, notice, request.run_config.map_points)
     return by_first(lambda: load_run(output))
 
@@ -328,6 +335,20 @@ def _finish(corpus: Corpus, hold_out: HoldOut, base: str, directory: RunDirector
     directory.sweep()
     remove(directory.path / "best")  # left by a kill right after training
     directory.update(status="finished")
+
+
+def _exam_for_warranty(corpus: Corpus, hold_out: HoldOut, config: RunConfig) -> Exam | None:
+    """The exam of held-out documents that a warranty needs; None without warranty.
+
+    Raises:
+        SettingsError: nothing is held out.
+        DataError: nothing can be asked.
+    """
+    if config.warranty is None:
+        return None
+    if hold_out.test is None:
+        raise SettingsError("warranty asks of documents kept apart, and there are none: see `hold_out`")
+    return held_exam(corpus, hold_out.train, hold_out.test, hold_out.pairs)
 
 
 def read(source: Source, split: bool | None, notice: Notice) -> Corpus:
