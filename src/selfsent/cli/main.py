@@ -31,7 +31,7 @@ _DESCRIPTION = """Unlabelled sentences in, a sentence-embedding model out, and a
 """
 
 COMMANDS = (
-    *("augment", "train", "compare", "pretrain", "table", "evaluate", "exam", "label", "mine"),
+    *("augment", "train", "compare", "pretrain", "table", "evaluate", "exam", "adapt", "label", "mine"),
     *("encode", "index", "search", "pairs", "cluster", "export", "methods", "recipes"),
 )
 _MODULES = {"table": "pretrain", "pairs": "search", "export": "encode"}
