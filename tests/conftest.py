@@ -1,4 +1,5 @@
 import os
+import shutil
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # tiny models lose more than they gain by sharing work among threads
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -52,3 +53,18 @@ def quick_maps(request, monkeypatch):
     from selfsent.report import maps
 
     monkeypatch.setattr(maps, "lay_out", lambda vectors, beside=None, seed=0: vectors[:, :2])
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """A Chromium or Chrome of this machine."""
+    sync_api = pytest.importorskip("playwright.sync_api", reason="no Playwright to drive a browser with")
+    names = ("chromium", "chromium-browser", "google-chrome")
+    if (path := next(filter(None, map(shutil.which, names)), None)) is None:
+        pytest.skip("no Chromium or Chrome on this machine")
+    with sync_api.sync_playwright() as driver:
+        # A sandbox cannot be had as root, as in a container.
+        options = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
+        chromium = driver.chromium.launch(executable_path=path, args=options)
+        yield chromium
+        chromium.close()

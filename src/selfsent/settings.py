@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from numbers import Integral, Number
 from typing import Any, ClassVar, Literal, TypeVar, get_args, get_origin, get_type_hints
 
@@ -25,6 +26,7 @@ _MOST = 1 << 53
 """Largest integer that is exact in a float."""
 _F = TypeVar("_F", bound=Callable[..., Any])
 _T = TypeVar("_T")
+_hints_of = cache(get_type_hints)
 
 
 def setting(default: Any, description: str, **limits: Any) -> Any:
@@ -123,7 +125,7 @@ class PairOptions:
 
 def kinds_of(options: Any) -> dict[str, tuple[Any, ...]]:
     """The types of a dataclass' fields, those of a union one by one, without None."""
-    hints = get_type_hints(options)
+    hints = _hints_of(options)
     found = {}
     for item in dataclasses.fields(options):
         kind = hints[item.name]

@@ -1,10 +1,7 @@
 import csv
 import json
 
-import pyarrow as pa
 import pytest
-
-from selfsent.integrity import checksum
 
 
 @pytest.fixture
@@ -36,16 +33,16 @@ def test_index_and_search(selfsent, index, model, tickets, tmp_path):
     found = selfsent("search", "--index", tmp_path / "i", "ko mi", "--top", 2, "la nu", "--word-weight", 0)
     assert found.status == 0, found.err
     assert found.out == exact.out
-    assert "older way" not in found.err
     assert "1.000  8  y  ko mi  (and 1 more row)" in found.out
     as_file = selfsent("search", "--index", tmp_path / "i", "ko mi", "--output", tmp_path / "hits.csv", "--json", "-")
     with (tmp_path / "hits.csv").open(newline="") as file:
         first = next(csv.DictReader(file))
-    assert (first["query"], first["words"], first["id"], first["team"]) == ("ko mi", "1.0", "8", "y")
+    assert (first["query"], first["words"], first["id"], first["team"]) == ("ko mi", "0.526316", "8", "y")
     assert (first["row"], first["repeats"], first["text"]) == ("1", "1", "ko mi")
     told = json.loads(as_file.out)
     assert told["index"] == str(tmp_path / "i")
     assert told["queries"][0]["hits"][0]["id"] == 8
+    assert told["language"] == "romanian"
     itself = selfsent("search", "--index", tmp_path / "i", "ko mi", "--rerank", model, "--json", "-")
     again = json.loads(itself.out)
     assert (again["rerank"], again["word_weight"]) == (str(model), told["word_weight"])
@@ -56,61 +53,66 @@ def test_words_are_weighed(selfsent, index, model, tickets, tmp_path):
     index()
     words = ("ko zu", "--top", 4, "--word-weight", 3)
     exact = selfsent("search", model, tickets, "--text-column", "body", *words, "--json", "-", "--language", "none")
-    assert json.loads(exact.out)["language"] == "none"
     found = selfsent("search", "--index", tmp_path / "i", *words, "--json", "-")
-    assert "ranks by the cosine and TF-IDF, the older way" in found.err
     told = json.loads(found.out)
     assert told["word_weight"] == 3
     hits = told["queries"][0]["hits"]
     scores = [hit["cosine"] + 3 * hit["words"] for hit in hits]
     assert scores == sorted(scores, reverse=True)
-    assert [hit["row"] for hit in hits] == [hit["row"] for hit in json.loads(exact.out)["queries"][0]["hits"]]
+    theirs = json.loads(exact.out)["queries"][0]["hits"]
+    assert [(hit["row"], hit["words"]) for hit in hits] == [(hit["row"], hit["words"]) for hit in theirs]
     shown = selfsent("search", "--index", tmp_path / "i", *words).out.splitlines()
     assert [float(line.split()[0]) for line in shown] == pytest.approx([score / 4 for score in scores], abs=6e-4)
     said = selfsent("search", "--index", tmp_path / "i", "ko", "--language", "english").complaint
-    assert "--index knows no stems yet" in said
+    assert "--index has the stems that it was made with" in said
     assert "no language 'klingon'" in selfsent("search", model, tickets, "ko", "--language", "klingon").complaint
+    assert "no language 'klingon'" in index("--language", "klingon", "--overwrite").complaint
     said = selfsent("search", model, tickets, *words[:-1], "-1").complaint
     assert "the weight of words is -1; it is 0 to 1,000" in said
 
 
-def test_rows_are_added(selfsent, index, tmp_path):
+def test_rows_are_added_changed_and_deleted(selfsent, index, tmp_path):
     index()
-    (tmp_path / "more.csv").write_text("id,body,team\n20,gu he,z\n21,ko mi,z\n")
+    (tmp_path / "more.csv").write_text("id,body,team\n20,gu he,z\n21,ko mi,z\n7,gu gu,z\n")
     refused = index(corpus=tmp_path / "more.csv").complaint
     assert "already holds an index: give --add" in refused
     done = index("--add", corpus=tmp_path / "more.csv")
     assert done.status == 0, done.err
-    assert "1 vector added, 1 of the texts were there already" in done.err
-    found = selfsent("search", "--index", tmp_path / "i", "gu he", "ko mi", "--top", 1).out.splitlines()
+    assert (
+        "2 vectors added, 1 of the texts were there already, 1 row replaced by a later one with the same id" in done.err
+    )
+    find = "search", "--index", tmp_path / "i", "--top", 1, "--word-weight", 0
+    found = selfsent(*find, "gu he", "ko mi", "gu gu").out.splitlines()
     assert found[1] == "1.000  20  z  gu he"
     assert found[3] == "1.000  8  y  ko mi  (and 2 more rows)"
+    assert found[5] == "1.000  7  z  gu gu"
+    assert selfsent(*find, "ko mi", "--where", "team=z").out == "1.000  21  z  ko mi\n"
+    found = selfsent(*find, "ko mi", "--where", "team=x,y", "--where", "id>8", "--json", "-")
+    told = json.loads(found.out)
+    assert told["where"] == ["team=x,y", "id>8"]
+    assert [hit["id"] for hit in told["queries"][0]["hits"]] == [10]
+    done = selfsent("index", "--output", tmp_path / "i", "--delete", 8, 20, 999, "--compact")
+    assert (done.status, done.out) == (0, "")
+    assert "2 rows deleted" in done.err
+    assert "4 vectors in" in done.err
+    assert selfsent(*find, "ko mi").out == "1.000  10  x  ko mi  (and 1 more row)\n"
     assert index("--overwrite", corpus=tmp_path / "more.csv").status == 0
-    assert "2 vectors in" in index("--overwrite", corpus=tmp_path / "more.csv").err
 
 
-def without_texts(index):
-    """An index as earlier versions made it of vectors alone."""
-    with pa.OSFile(str(index / "rows.arrow")) as file:
-        table = pa.ipc.open_file(file).read_all().drop_columns(["text"])
-    with pa.ipc.new_file(str(index / "rows.arrow"), table.schema) as file:
-        file.write_table(table)
-    (index / "words.npy").unlink()
-    about = json.loads((index / "index.json").read_text())
-    del about["columns"]["text"], about["checksums"]["words.npy"]
-    about["checksums"]["rows.arrow"] = checksum(index / "rows.arrow")
-    (index / "index.json").write_text(json.dumps(about))
-    return index
-
-
-def test_an_index_without_texts(selfsent, index, model, tmp_path):
+def test_other_columns_or_cleaning_are_refused_by_name(selfsent, model, index, tickets, tmp_path):
     index()
-    without_texts(tmp_path / "i")
-    assert selfsent("search", "--index", tmp_path / "i", "la nu po", "--top", 1).out == "1.000  9  x  row 2\n"
-    said = selfsent("search", "--index", tmp_path / "i", "la nu po", "--word-weight", 1).complaint
-    assert "has no texts: leave out --word-weight" in said
-    said = selfsent("search", "--index", tmp_path / "i", "la nu po", "--rerank", model).complaint
-    assert "i has no texts to rerank" in said
+    output = "--output", tmp_path / "i", "--add"
+    given = "index", model, tickets, *output, "--text-column", "body", "--id-column", "id"
+    assert (
+        "i has the columns row (int), id (int), team (str), text (str), and not row" in selfsent(*given).late_complaint
+    )
+    team = (*given, "--keep", "team")
+    said = selfsent(*team, "--text-column", "team").late_complaint
+    assert "was made with --text-column body, and not with --text-column body and --text-column team" in said
+    said = selfsent(*team, "--clean", "urls,html").late_complaint
+    assert "was made with no --clean, and not with --clean html and --clean urls: give the same" in said
+    assert "i has id for ids: give the same as --id-column" in selfsent(*given[:-2], "--keep", "id,team").complaint
+    assert "leave out --language" in selfsent(*team, "--language", "french").complaint
 
 
 def test_another_model_is_refused_in_one_line(selfsent, index, model, base, tmp_path):
@@ -134,6 +136,14 @@ def test_another_model_is_refused_in_one_line(selfsent, index, model, base, tmp_
         (("search", "MODEL", "CORPUS", "q", "--model", "MODEL"), "without --index MODEL comes first"),
         (("pairs", "MODEL"), "the following arguments are required: CORPUS"),
         (("pairs", "MODEL", "CORPUS", "more"), "unrecognised argument more"),
+        (("search", "--index", "INDEX", "q", "--where", "team"), "--where 'team' is no condition"),
+        (("search", "--index", "INDEX", "q", "--where", "stage=x"), "the index has no column 'stage'"),
+        (("search", "MODEL", "CORPUS", "q", "--where", "team=x"), "--where is for the columns of an index"),
+        (("index", "MODEL", "--output", "x"), "the following arguments are required: CORPUS"),
+        (("index", "MODEL", "CORPUS", "--output", "INDEX", "--delete", "7"), "leave out MODEL, CORPUS and --add"),
+        (("index", "--output", "INDEX", "--compact", "--add"), "leave out MODEL, CORPUS and --add"),
+        (("index", "--output", "INDEX", "--compact", "--text-column", "body"), "--text-column says how to read"),
+        (("index", "--output", "nowhere", "--delete", "7"), "nowhere does not exist"),
         (("index", "MODEL", "CORPUS", "--output", "x", "--recall", "1.5"), "--recall is 1.5"),
         (("index", "MODEL", "CORPUS", "--output", "x", "--encoded", "v.npy"), "v.npy does not exist"),
     ],

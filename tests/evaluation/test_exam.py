@@ -240,3 +240,9 @@ def test_the_verdict_names_who_is_behind_ahead_and_undecided():
         "On half of the queries a was best. On the other half it is ahead of b and d. On the other half it is behind e."
         " Undecided between it and c: take the cheaper one, or ask more queries."
     )
+
+
+def test_a_verdict_that_leaves_nothing_open():
+    results = tuple(Result(name, {}) for name in "ab")
+    verdict = Verdict(Comparison(results, results, {"exam": (Difference(-2.0, -3.0, -1.0, 0.002),)}))
+    assert verdict.line == "On half of the queries a was best. On the other half it is ahead of b."

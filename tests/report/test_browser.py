@@ -1,15 +1,10 @@
 """The pages in a real browser: pointed at, searched, with hostile text in every field."""
 
-import os
-import shutil
-
 import numpy as np
 import pytest
 
 from selfsent.report import maps
 from selfsent.report.pages import render
-
-sync_api = pytest.importorskip("playwright.sync_api", reason="no Playwright to drive a browser with")
 
 HOSTILE = [
     "</script><script>window.ran = 1</script>",
@@ -20,23 +15,6 @@ HOSTILE = [
     "javascript:window.ran=1//'\"\\u003cscript",
 ]
 TEXTS = [f"{HOSTILE[row % 6]} number {row}" for row in range(60)]
-
-
-def browser_path():
-    """Of a Chromium or Chrome on this machine, or None."""
-    return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-
-
-@pytest.fixture(scope="module")
-def browser():
-    if (path := browser_path()) is None:
-        pytest.skip("no Chromium or Chrome on this machine")
-    with sync_api.sync_playwright() as driver:
-        # A sandbox cannot be had as root, as in a container.
-        options = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
-        chromium = driver.chromium.launch(executable_path=path, args=options)
-        yield chromium
-        chromium.close()
 
 
 @pytest.fixture(scope="module")

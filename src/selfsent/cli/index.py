@@ -4,52 +4,122 @@ from __future__ import annotations
 
 from dataclasses import MISSING, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
 
 from selfsent.cli.console import counting, notice
-from selfsent.cli.options import CORPUS, MODEL
+from selfsent.cli.options import FILES
 from selfsent.cli.results import WithVectors, full_name
+from selfsent.cli.search import LANGUAGE
 from selfsent.display import counted
 from selfsent.errors import SettingsError
 from selfsent.settings import setting
 
+if TYPE_CHECKING:
+    from selfsent.search import Added
+
 
 @dataclass(kw_only=True)
 class Index(WithVectors):
-    """Write an index of a corpus, which search reads again and again.
+    """Write an index of a corpus, which search reads again and again, or change one.
 
-    It holds vectors and texts, and finds the nearest of millions in milliseconds. Its recall is measured and shown.
-    (Needs the extra `index`.)
+    It holds vectors, words and texts, and finds the nearest of millions in milliseconds. Its recall is measured and
+    shown. (More than 8,192 texts need the extra `index`.)
     """
 
-    model: str = MODEL
-    corpus: tuple[str, ...] = CORPUS
+    examples: ClassVar = (
+        "selfsent index runs/tickets tickets.csv --text-column body --output tickets.index",
+        "selfsent index runs/tickets new.csv --text-column body --output tickets.index --add",
+    )
+    main_options: ClassVar = ("output", "text_column", "id_column", "keep", "add", "delete", "compact", "overwrite")
+    usage: ClassVar = (
+        "selfsent index MODEL CORPUS [CORPUS ...] --output DIR [--add] [options]\n"
+        "       selfsent index --output DIR --delete ID [ID ...]\n"
+        "       selfsent index --output DIR --compact"
+    )
+
+    words: tuple[str, ...] = setting(
+        (), f"a model; and a corpus: {FILES}", positional=True, nargs="*", metavar="MODEL CORPUS"
+    )
     output: str = setting(MISSING, "the directory of the index")
-    add: bool = setting(False, "keep what the index in OUTPUT holds, and add to it")
+    add: bool = setting(
+        False, "keep what the index in OUTPUT holds, and add to it; a row takes the place of those with its id"
+    )
+    delete: tuple[str, ...] = setting((), "delete the rows with these ids", nargs="+", metavar="ID")
+    compact: bool = setting(False, "write the index in OUTPUT anew, without a trace of what is deleted")
     overwrite: bool = setting(False, "throw away the index in OUTPUT")
     recall: float = setting(0.95, "share of the ten nearest texts that a search shall find", above=0, maximum=1)
+    language: str | None = LANGUAGE
 
     def run(self) -> None:
-        """Write the index."""
-        from selfsent.data.corpus.remote import path_of
-        from selfsent.search.index import Index
-        from selfsent.search.index_writer import check_index_output, write_index
-        from selfsent.search.ivf import require_faiss
+        """Write or change the index."""
+        from selfsent.search import Index
 
-        output, seen = Path(self.output), list[str]()
-        require_faiss()
-        old = check_index_output(output, self.add, self.overwrite)
-        for source in self.corpus:
+        if self.delete or self.compact:
+            self._change()
+        else:
+            self._write()
+        index = Index(self.output)
+        notice(index.summary)
+        if 0.25 < index.compared < 1:
+            notice("that is many: the vectors form no groups. A smaller --recall would be quicker")
+
+    def _change(self) -> None:
+        from selfsent.search import Index
+
+        if self.words or self.add or self.overwrite:
+            raise SettingsError(
+                "--delete and --compact change the index in --output: leave out MODEL, CORPUS and --add"
+            )
+        self.refuse_unread("MODEL CORPUS")
+        index = Index(self.output)
+        if self.delete:
+            notice(f"{counted(index.delete(self.delete), 'row')} deleted")
+        if self.compact:
+            index.compact()
+
+    def _write(self) -> None:
+        from selfsent.data.corpus.remote import path_of
+        from selfsent.lexical import Analyzer
+        from selfsent.search import Index
+        from selfsent.search.index_writer import check_index_output, write_index
+
+        if lacking := ("MODEL", "CORPUS")[len(self.words) :]:
+            self.parser.error(f"the following arguments are required: {', '.join(lacking)}")
+        name, sources, output = self.words[0], self.words[1:], Path(self.output)
+        Analyzer(self.language)
+        check_index_output(output, self.add, self.overwrite)
+        old = Index(output) if self.add else None
+        if old and self.language not in (None, old.language or "none"):
+            raise SettingsError(f"{output} has stems of {old.language or 'no language'}: leave out --language")
+        if old and self.id_column != old.id_column:
+            raise SettingsError(f"{output} has {old.id_column or 'no column'} for ids: give the same as --id-column")
+        for source in sources:
             path = path_of(source).resolve()
             if output.resolve() in (path, *path.parents):
                 raise SettingsError(f"--output would replace {source}, which is read: name another directory")
-        corpus, stored = self.read_with_vectors(self.corpus, min_rows=1)
-        model = self.load(self.model, corpus, seen)
+        corpus, stored = self.read_with_vectors(sources, min_rows=1)
+        if old:
+            old.check_corpus(corpus)
+        seen = list[str]()
+        model = self.load(name, corpus, seen)
         with counting("reading vectors" if self.encoded else "encoding", len(corpus)) as done:
-            added = write_index(model, corpus, output, full_name(self.model), seen[0], old, self.recall, done, stored)
-        index = Index(output)
-        if self.add:
-            known = f", {added.known:,} of the texts were there already" if added.known else ""
-            notice(f"{counted(added.new, 'vector')} added{known}")
-        notice(index.summary)
-        if index.ivf.nprobe * 4 > index.ivf.nlist > 4:
-            notice("that is many: the vectors form no groups. A smaller --recall would be quicker")
+            if old:
+                old.check_model(seen[0], full_name(name))
+                added = old.upsert(corpus, model, done, stored)
+            else:
+                about = full_name(name), seen[0], self.recall, done, stored, self.id_column, self.language
+                added = write_index(model, corpus, output, *about)
+        if line := _told(added, bool(old)):
+            notice(line)
+
+
+def _told(added: Added, more: bool) -> str:
+    """What became of the rows; empty if all of them are new in a new index."""
+    parts = [f"{counted(added.new, 'vector')} added"] if more else []
+    parts += [f"{added.known:,} of the texts were there already"] if added.known else []
+    if added.replaced:
+        parts.append(
+            f"{counted(added.replaced, 'row')} replaced by {'a later one' if added.replaced == 1 else 'later ones'}"
+            " with the same id"
+        )
+    return ", ".join(parts)

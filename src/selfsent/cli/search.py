@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from dataclasses import MISSING, dataclass
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from selfsent.cli.console import counting, notice, show
-from selfsent.cli.options import MODEL
+from selfsent.cli.options import FILES, MODEL, ONE_CORPUS
 from selfsent.cli.results import Results, as_line, full_name, line_of
 from selfsent.display import counted
 from selfsent.errors import BaseEncoderError, DataError, SettingsError
@@ -45,9 +45,17 @@ class Search(Results):
         "       selfsent search --index DIR QUERY [QUERY ...] [options]"
     )
 
+    examples: ClassVar = (
+        'selfsent search runs/tickets tickets.csv --text-column body "printer does not answer"',
+        'selfsent search --index tickets.index "printer does not answer" --top 3 --json -',
+    )
+    main_options: ClassVar = (
+        *("text_column", "id_column", "keep", "top", "index", "rerank", "word_weight", "encoded", "output", "json"),
+    )
+
     words: tuple[str, ...] = setting(
         (),
-        "model; corpus, as for selfsent train; and queries",
+        f"a model; a corpus: {FILES}; and queries",
         positional=True,
         nargs="*",
         metavar="MODEL CORPUS QUERY",
@@ -73,6 +81,13 @@ class Search(Results):
         None, "texts that --rerank reads for each query, --top at least (default: 200)", minimum=1
     )
     model: str | None = setting(None, "where the model of --index is now (default: where it was)")
+    where: tuple[str, ...] = setting(
+        (),
+        "with --index: search only rows whose column meets a condition, such as team=sales, team=sales,support,"
+        " team!=sales, priority>2 or created>=2024-01-01; give it again for more, all of which must hold",
+        repeat=True,
+        metavar="CONDITION",
+    )
 
     def run(self) -> None:
         """Search and show the hits."""
@@ -86,6 +101,10 @@ class Search(Results):
             check_weight(self.word_weight)
         if self.index is None and self.model is not None:
             raise SettingsError("--model says where the model of --index is now: without --index MODEL comes first")
+        if self.index is None and self.where:
+            raise SettingsError(
+                "--where is for the columns of an index: make one with selfsent index, or filter CORPUS"
+            )
         expected = ("QUERY",) if self.index is not None else ("MODEL", "CORPUS", "QUERY")
         if lacking := expected[len(self.words) :]:
             self.parser.error(f"the following arguments are required: {', '.join(lacking)}")
@@ -111,7 +130,9 @@ class Search(Results):
         if reranker:
             about |= {"rerank": self.rerank, "candidates": max(self.top, reranker.candidates)}
         columns = hit_columns(source, measure)
-        rows = [list(hit_rows(query, hits, source, measure)) for query, hits in zip(queries, found, strict=True)]
+        rows = [
+            list(hit_rows(query, hits, source, measure, self.where)) for query, hits in zip(queries, found, strict=True)
+        ]
         about["queries"] = [
             {"query": query, "hits": [{k: v for k, v in hit.items() if k != "query"} for hit in hits]}
             for query, hits in zip(queries, rows, strict=True)
@@ -120,12 +141,11 @@ class Search(Results):
         plain = {self.json: lambda: as_line(about)}
         if self.write(chain.from_iterable(rows), columns, count, plain) or self.output:
             return
-        weight = about["word_weight"]
-        for query, hits in zip(queries, rows, strict=True):
+        for query, hits, described in zip(queries, found, rows, strict=True):
             if len(queries) > 1:
                 show(f"# {query}")
-            for row in hits:
-                show(f"{(row[measure] + weight * row['words']) / (1 + weight):.3f}  {line_of(row, names)}")
+            for hit, row in zip(hits, described, strict=True):
+                show(f"{hit.score:.3f}  {line_of(row, names)}")
 
     def _in_corpus(
         self, queries: list[str], reranker: Reranker | None
@@ -161,29 +181,28 @@ class Search(Results):
             DataError: no index, or one of another model.
         """
         from selfsent.models.encoding import encode
-        from selfsent.search.index import POSITIONS, TFIDF_WEIGHT, Index
+        from selfsent.search.index import Index
 
         if self.encoded is not None:
             raise SettingsError("--index holds vectors already: leave out --encoded")
         if self.id_column is not None or self.keep:
             raise SettingsError("--index shows the columns that it was made with: leave out --id-column and --keep")
         if self.language is not None:
-            raise SettingsError("--index knows no stems yet: leave out --language, or search the texts themselves")
+            raise SettingsError("--index has the stems that it was made with: leave out --language")
         self.refuse_unread("a corpus")
         self.check_files()
         index = Index(Path(str(self.index)))
-        weight = TFIDF_WEIGHT if self.word_weight is None else self.word_weight
-        if index.words is None:
-            if self.word_weight:
-                raise SettingsError(f"{index.path} has no texts: leave out --word-weight, or index the texts again")
-            weight = 0.0
+        weight = index.word_weight if self.word_weight is None else self.word_weight
+        if reranker and self.word_weight is None:
+            weight = reranker.lexical_weight
         vectors = encode(self._encoder_of(index), queries, side="query")
-        if weight:
-            notice("an index ranks by the cosine and TF-IDF, the older way; a search of the texts themselves uses BM25")
-        about = {"index": self.index, "word_weight": weight}
-        names = [name for name in index.columns if name not in (*POSITIONS, "text")]
+        about = {"index": self.index, "word_weight": weight, "language": index.language or "none"}
+        if self.where:
+            about["where"] = list(self.where)
+        names = [name for name in index.columns if name not in ("row", "sentence", "text")]
         unit = "sentence" if "sentence" in index.columns else "text"
-        return index, index.search(vectors, self.top, queries, weight, reranker), about, names, unit
+        found = index.search(vectors, self.top, queries, self.word_weight, reranker, where=self.where)
+        return index, found, about, names, unit
 
     def _encoder_of(self, index: Index) -> Encoder:
         """The encoder of an index, by its stored name or `--model`.
@@ -235,8 +254,16 @@ class Pairs(Results):
     --approximate is given.
     """
 
+    examples: ClassVar = (
+        "selfsent pairs runs/tickets tickets.csv --text-column body --top 20",
+        "selfsent pairs bundled tickets.csv --text-column body --id-column id --threshold 0.9 --output doubles.csv",
+    )
+    main_options: ClassVar = (
+        *("text_column", "id_column", "keep", "top", "threshold", "word_weight", "approximate", "output", "json"),
+    )
+
     model: str = MODEL
-    corpus: str = setting(MISSING, "as for selfsent train", positional=True)
+    corpus: str = ONE_CORPUS
     top: int = setting(100, "pairs at most", minimum=1)
     threshold: float = setting(-1.0, "smallest score that counts, as it is shown", minimum=-1, maximum=1)
     word_weight: float = setting(

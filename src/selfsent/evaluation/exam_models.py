@@ -85,8 +85,9 @@ class Verdict:
         parts = [f"On half of the queries {first.model} was best."]
         parts += [f"On the other half it is ahead of {_listed(behind)}."] if behind else []
         parts += [f"On the other half it is behind {_listed(ahead)}."] if ahead else []
-        undecided = f"Undecided between it and {_listed(open_)}: take the cheaper one, or ask more queries."
-        return " ".join([*parts, *[undecided] * bool(open_)])
+        if open_:
+            parts.append(f"Undecided between it and {_listed(open_)}: take the cheaper one, or ask more queries.")
+        return " ".join(parts)
 
     def to_json(self) -> dict[str, Any]:
         """The comparison as JSON data, with the verdict."""

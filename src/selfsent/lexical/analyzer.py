@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 
 from selfsent.data.corpus.clean import UNSPACED
 from selfsent.errors import SettingsError, guess
@@ -72,6 +72,30 @@ class Analyzer:
             if word not in known:
                 known[word] = "" if word in self._stop_words else self._stem(word)
         return [term for term in map(known.__getitem__, words) if term]
+
+    def split_at(self, text: str, wanted: Set[str]) -> list[str]:
+        """A text in pieces, of which every second one is a word with one of the `wanted` terms.
+
+        Example:
+            >>> Analyzer("english").split_at("Printing, printed.", {"print"})
+            ['', 'Printing', ', ', 'printed', '.']
+        """
+        spaced = _UNSPACED_RUN.sub(lambda run: " " * len(run[0]), text)
+        spans = [word.span() for word in _WORD.finditer(spaced) if not wanted.isdisjoint(self(word[0]))]
+        for run in _UNSPACED_RUN.finditer(text):
+            starts = range(run.start(), max(run.start() + 1, run.end() - 1))
+            spans += [(at, min(at + 2, run.end())) for at in starts if text[at : at + 2].strip() in wanted]
+        pieces, end = [""], 0
+        for start, stop in sorted(spans):
+            if start < end:  # pairs of signs that overlap are one word
+                pieces[-2] += text[end:stop]
+                end = max(end, stop)
+            else:
+                pieces[-1] = text[end:start]
+                pieces += [text[start:stop], ""]
+                end = stop
+        pieces[-1] = text[end:]
+        return pieces
 
 
 def words_of(text: str) -> list[str]:

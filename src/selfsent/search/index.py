@@ -1,103 +1,163 @@
-"""An index on disk: an IVF of vectors and a table with their texts and columns, described by a manifest."""
+"""An index on disk: texts, their vectors and columns, which changes while it is searched."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from functools import cached_property
+import tempfile
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from os import getpid
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from selfsent.data.corpus.table import MappedTable
+from selfsent.data.corpus import Corpus, read_corpus
+from selfsent.data.vector_files import VectorsFile
 from selfsent.display import counted
 from selfsent.errors import ONE_STRING, DataError, SettingsError
-from selfsent.files import read_json
-from selfsent.integrity import damaged
-from selfsent.lexical.scores import BUCKETS, WordCounts, check_weight
-from selfsent.search.ivf import IVF
-from selfsent.search.nearest import Hit, TopHits, rerank_hits
-from selfsent.search.vectors import ARROW_TYPES, unit
+from selfsent.lexical import Analyzer
+from selfsent.lexical.scores import check_weight
+from selfsent.models.fingerprint import fingerprint
+from selfsent.naming import name_of
+from selfsent.search import index_writer
+from selfsent.search.index_files import READ_WHOLE, ROW, IndexFiles, condition, in_groups, stamp_of
+from selfsent.search.index_state import State
+from selfsent.search.index_writer import Added
+from selfsent.search.nearest import Hit, rerank_hits
+from selfsent.search.vectors import open_encoder, unit
 
-MANIFEST, VECTORS, ROWS, REPEATS = "index.json", "vectors.faiss", "rows.arrow", "repeats.npy"
-FILES = (VECTORS, ROWS, REPEATS)
-WORDS = "words.npy"
-"""Term ids and document frequencies; missing in older indexes of vectors without texts."""
-POSITIONS = ("row", "sentence")
-"""Columns with the position of a text in the input."""
-VERSION = 1
-"""Format version of an index; bump when older ones cannot be read."""
-TFIDF_WEIGHT = 0.5
-"""Weight of TF-IDF relative to the cosine. An index still ranks by TF-IDF, `search` without an index by BM25."""
-RERANKED = 300
-"""Nearest texts that are reranked by words: on five tasks within 0.04 of ranking all texts (docs/log)."""
-_LARGEST_COSINE = 1.01
-"""Upper bound of a cosine in 16 bits."""
-_READ_WHOLE = 1 << 27
-"""Checksums of an index up to this size in bytes are verified on opening, those of a larger one only before adding."""
+if TYPE_CHECKING:
+    import sqlite3
+
+    from selfsent.evaluation.rerank import Reranker
+    from selfsent.models.encoder import Encoder
+
+    Where = str | Sequence[str] | None
 
 
 class Index:
-    """A directory of texts and their vectors, written by `write_index`. Vectors and texts stay on disk.
+    """A directory of texts and their vectors, written by `write_index`. Most of it stays on disk.
+
+    Many threads may search one object, while any process writes. A search sees one state of the index, the newest.
 
     Args:
         path: the directory.
 
     Raises:
-        SettingsError: faiss is not installed.
+        SettingsError: faiss is not installed, and the index has many texts.
         DataError: no index, a damaged one, or one of another version.
 
     Example:
         >>> index = Index("tickets.index")  # doctest: +SKIP
         >>> query = "printer does not answer"  # doctest: +SKIP
-        >>> [hits] = index.search(model.encode_query([query]), top=3, texts=[query])  # doctest: +SKIP
-        >>> index.describe(hit.row for hit in hits)  # doctest: +SKIP
+        >>> vectors = model.encode_query([query])  # doctest: +SKIP
+        >>> [hits] = index.search(vectors, top=3, texts=[query], where="team=sales")  # doctest: +SKIP
+        >>> index.describe(hits)  # doctest: +SKIP
+        >>> index.upsert([{"id": "t7", "body": "the printer is dead", "team": "sales"}])  # doctest: +SKIP
+        >>> index.delete(["t8"])  # doctest: +SKIP
     """
 
     def __init__(self, path: str | Path) -> None:
-        path = Path(path)
-        self.path, self.manifest = path, read_json(path / MANIFEST)
-        if not is_index(path):
-            what = "does not exist" if not path.exists() else "holds no index"
-            raise DataError(f"{path} {what}: make one with selfsent index MODEL CORPUS --output {path}")
-        if self.manifest["version"] != VERSION:
-            raise DataError(f"{path} was made by another version of selfsent: make the index again")
-        try:
-            kinds = {kind.__name__: kind for kind in ARROW_TYPES}
-            self.columns: dict[str, type] = {name: kinds[kind] for name, kind in self.manifest["columns"].items()}
-            self.model, self.fingerprint = str(self.manifest["model"]), str(self.manifest["fingerprint"])
-            self.rows, self.recall = int(self.manifest["rows"]), float(self.manifest["recall"])
-            self.checksums: dict[str, int] = self.manifest["checksums"]
-            self.ivf = IVF.read(path / VECTORS)
-            self.ivf.nprobe = int(self.manifest["probed"])
-            self.repeats: NDArray[np.int64] = np.load(path / REPEATS, mmap_mode="r", allow_pickle=False)
-            if not len(self) == len(self.repeats) == int(self.manifest["vectors"]) == len(self.table):
-                raise ValueError("its files do not fit")
-        except Exception as error:  # numpy reads a header as Python, so damage raises whatever Python's parser does
-            raise self._damaged(error) from error
-        if sum((path / name).stat().st_size for name in FILES) <= _READ_WHOLE:
-            self.check_files()
+        self.path = Path(path)
+        self._threads, self._lock = threading.local(), threading.Lock()
+        self._files = IndexFiles(self.path)
+        self._open(self._files, check=True)
 
-    def _damaged(self, why: object) -> DataError:
-        return DataError(f"{self.path} is damaged ({why}): make the index again")
+    def _open(self, files: IndexFiles, check: bool = False) -> None:
+        """Hold a generation and its newest state."""
+        with files.errors(), closing(files.connect()) as db:
+            db.execute("BEGIN")
+            if check:
+                files.check(db, READ_WHOLE)
+            state = State(files, db)
+        self._files, self._state = files, state
 
-    def check_files(self) -> None:
-        """Verify the checksums of all files.
+    def refresh(self) -> None:
+        """Read what was written since, now and not within the next search."""
+        with self.snapshot():
+            pass
 
-        Raises:
-            DataError: a file has changed.
-        """
-        if name := damaged(self.path, self.checksums):
-            raise self._damaged(f"{name} is not as it was written")
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Whatever this thread asks within the block sees one state of the index, for instance a hit and its text."""
+        with self._reading():
+            yield
+
+    @contextmanager
+    def _reading(self) -> Iterator[tuple[IndexFiles, sqlite3.Connection, State]]:
+        """The files, a connection of this thread in a transaction, and the state that it sees."""
+        if (held := getattr(self._threads, "held", None)) is not None:
+            yield held
+            return
+        if stamp_of(self.path) != self._files.stamp:
+            with self._lock:
+                if stamp_of(self.path) != self._files.stamp:
+                    self._open(IndexFiles(self.path))
+        files, state = self._files, self._state
+        with files.errors():
+            known = getattr(self._threads, "known", None)
+            if known is None or known[:2] != (getpid(), files):  # no connection survives a fork
+                analyzer = Analyzer(files.manifest["language"])
+                self._threads.known = known = getpid(), files, files.connect(), analyzer
+            db = known[2]
+            db.execute("BEGIN")
+            try:
+                [version] = db.execute("SELECT version FROM state").fetchone()
+                if version != state.version:
+                    state = self._newer(files, db, version)
+                self._threads.held = files, db, state
+                yield files, db, state
+            finally:
+                self._threads.held = None
+                db.execute("COMMIT")
+
+    def _newer(self, files: IndexFiles, db: sqlite3.Connection, version: int) -> State:
+        """The state of a version; the newest is kept."""
+        with self._lock:
+            if files is self._files and self._state.version == version:
+                return self._state
+            state = State(files, db)
+            if files is self._files and version > self._state.version:
+                self._state = state
+            return state
 
     def __len__(self) -> int:
-        return len(self.ivf)
+        with self._reading() as (_, _, state):
+            return state.count
 
-    @cached_property
-    def table(self) -> MappedTable:
-        """The columns of each vector."""
-        return MappedTable(self.path / ROWS)
+    @property
+    def rows(self) -> int:
+        """The number that the next new row gets."""
+        with self._reading() as (_, _, state):
+            return int(state.rows)
+
+    @property
+    def columns(self) -> dict[str, type]:
+        """Columns of `describe` with their types, without `repeats`."""
+        return self._files.columns
+
+    @property
+    def model(self) -> str:
+        """Name of the encoder."""
+        return str(self._files.manifest["model"])
+
+    @property
+    def id_column(self) -> str | None:
+        """The column with the ids."""
+        return self._files.id_column
+
+    @property
+    def word_weight(self) -> float:
+        """Weight of words, that of the encoder unless a search says another one."""
+        return float(self._files.manifest["word_weight"])
+
+    @property
+    def language(self) -> str | None:
+        """Language of the stems; None for words as they are."""
+        language: str | None = self._files.manifest["language"]
+        return language
 
     def check_model(self, fingerprint: str, name: str) -> None:
         """Reject an encoder other than the one that made the vectors.
@@ -105,7 +165,7 @@ class Index:
         Raises:
             DataError: it is another one.
         """
-        if fingerprint != self.fingerprint:
+        if fingerprint != self._files.manifest["fingerprint"]:
             same = name == self.model
             what = "as it was before it changed" if same else self.model
             raise DataError(
@@ -113,100 +173,225 @@ class Index:
                 + ("index the texts again" if same else f"give `model` {self.model}, or index the texts again")
             )
 
-    @cached_property
-    def words(self) -> WordCounts | None:
-        """Document frequencies of terms; None for an older index without texts.
-
-        Raises:
-            DataError: the index is damaged.
-        """
-        if "text" not in self.columns:
-            return None
-        frequencies = np.zeros(BUCKETS, np.int32)
-        try:
-            terms, counts = np.load(self.path / WORDS, allow_pickle=False)
-            frequencies[terms] = counts
-        except Exception as error:
-            raise self._damaged(error) from error
-        return WordCounts(frequencies, len(self))
-
     def search(
         self,
         queries: NDArray[np.float32],
         top: int = 10,
         texts: Sequence[str] | None = None,
-        word_weight: float = TFIDF_WEIGHT,
+        word_weight: float | None = None,
         rerank: Any = None,
         candidates: int | None = None,
+        where: Where = None,
     ) -> list[list[Hit]]:
-        """The vectors nearest to each query, best first: by cosine, or by cosine + word_weight · words.
+        """The texts nearest to each query, best first: by cosine, or by cosine + word_weight · BM25.
+
+        As `selfsent.search` ranks the same texts, but for those that are neither among the 300 nearest, of which the
+        lists of an index of many texts miss some, nor among the 300 best by words.
 
         Args:
             queries: (q, d), of any length but 0.
-            top: vectors per query.
-            texts: of the queries. If given, and the index has texts, the 300 nearest are reranked by words.
-            word_weight: of the words.
-            rerank: a stronger model that puts the best of these in order, as for `selfsent.search`, with the same
-                weight. In a service make it once, by `as_reranker`.
+            top: texts per query.
+            texts: of the queries, for words to count.
+            word_weight: of the words; None for the encoder's. With `rerank`, as for `selfsent.search`.
+            rerank: a stronger model that puts the best of these in order, as for `selfsent.search`. In a service make
+                it once, by `as_reranker`.
             candidates: of each query, `top` at least; None for 200.
+            where: conditions on carried columns, all of which a text must meet before it is ranked: `team=sales`,
+                `team=sales,support`, `team!=sales`, `priority>2`, `created>=2024-01-01`.
 
         Raises:
-            DataError: the index is damaged, or has no texts to rerank.
-            SettingsError: an invalid weight, not one text for each vector, or no model that can rerank.
+            DataError: the index is damaged.
+            SettingsError: an invalid weight or condition, not one text for each vector, or no model that can rerank.
         """
-        check_weight(word_weight)
+        check_weight(0 if word_weight is None else word_weight)
         if isinstance(texts, str):
             raise SettingsError(ONE_STRING)
         if texts is not None and len(texts) != len(queries):
             raise SettingsError(f"{len(queries)} vectors of queries were given, and {len(texts)} texts of them")
-        if rerank is not None:
-            from selfsent.evaluation.encoders import as_reranker
+        vectors = unit(np.ascontiguousarray(queries, np.float32))
+        if rerank is None:
+            with self._reading() as (files, db, state):
+                return self._search(files, db, state, vectors, top, texts, word_weight, where)
+        from selfsent.evaluation.encoders import as_reranker
 
-            if texts is None:
-                raise SettingsError("`rerank` reads the texts of the queries: give `texts`, too")
-            if "text" not in self.columns:
-                raise DataError(f"{self.path} has no texts to rerank: index the texts again, not their vectors alone")
-            reranker = as_reranker(rerank, candidates)
-            first = self.search(queries, max(top, reranker.candidates), texts, word_weight)
-            return rerank_hits(reranker, texts, first, self, top, word_weight)
-        counts = self.words if texts is not None and word_weight else None
-        count = min(top if counts is None else max(top, RERANKED), len(self))
-        cosines, rows = self.ivf.search(unit(np.ascontiguousarray(queries, np.float32)), count)
-        if not (np.abs(cosines[rows >= 0]) < _LARGEST_COSINE).all() or rows.max(initial=-1) >= len(self):
-            raise self._damaged("its vectors or row numbers are not as they were written")
-        terms: Any = counts.weighed(texts or ()) if counts else None
+        if texts is None:
+            raise SettingsError("`rerank` reads the texts of the queries: give `texts`, too")
+        reranker: Reranker = as_reranker(rerank, candidates)
+        with self._reading() as (files, db, state):
+            first = self._search(files, db, state, vectors, max(top, reranker.candidates), texts, None, where)
+            return rerank_hits(reranker, texts, first, self.texts, top, word_weight)
+
+    def _search(
+        self,
+        files: IndexFiles,
+        db: sqlite3.Connection,
+        state: State,
+        vectors: NDArray[np.float32],
+        top: int,
+        texts: Sequence[str] | None,
+        word_weight: float | None,
+        where: Where,
+    ) -> list[list[Hit]]:
+        weight = self.word_weight if word_weight is None else word_weight
+        words: list[Any] = [None] * len(vectors)
+        if texts is None:
+            weight = 0.0
+        elif weight:
+            words = [state.words(db, self._threads.known[3](text)) for text in texts]
+        clause, values = condition(where, files.columns)
         found = []
-        for number, (near, cosine) in enumerate(zip(rows, cosines, strict=True)):
-            near, cosine = near[near >= 0], cosine[near >= 0]
-            words = (terms[number] @ counts.weighed(self.texts(near)).T).toarray() if counts else None
-            best = TopHits(1, top)
-            best.add(near, cosine[None], words, word_weight)
-            found += best.hits()
+        for best in state.best(vectors, words, weight, top, state.allowed(db, where)):
+            firsts = self._firsts(files, db, best.slots, clause, values)
+            scores = best.scores / np.float32(1 + weight)
+            cells = (best.slots.tolist(), best.cosines.tolist(), best.words.tolist(), scores.tolist())
+            found.append(
+                [
+                    Hit(number >> ROW, cosine, shared, score, name, self._sentence(number))
+                    for slot, cosine, shared, score in zip(*cells, strict=True)
+                    for number, name in [firsts[slot]]
+                ]
+            )
         return found
 
-    def texts(self, rows: NDArray[np.int64]) -> list[str]:
-        """The texts of vectors (n,), in any order."""
-        return self.table.take([*self.columns].index("text"), rows)
+    def _sentence(self, number: int) -> int | None:
+        return number & ((1 << ROW) - 1) if "sentence" in self.columns else None
 
-    def describe(self, rows: Iterable[int]) -> list[dict[str, Any]]:
-        """The columns of each vector, with `repeats` (further rows with the same text) before `text`."""
-        numbers = np.fromiter(rows, dtype=np.int64)
-        columns = {name: self.table.take(column, numbers) for column, name in enumerate(self.columns)}
-        last = {"text": columns.pop("text")} if "text" in columns else {}
-        columns |= {"repeats": (np.asarray(self.repeats[numbers]) - 1).tolist()} | last
-        return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+    @staticmethod
+    def _firsts(
+        files: IndexFiles, db: sqlite3.Connection, slots: NDArray[np.int64], clause: str, values: list[Any]
+    ) -> dict[int, tuple[int, Any]]:
+        """The first input with each text that meets a condition: its number and id."""
+        found: dict[int, tuple[int, Any]] = {}
+        also, name = f" AND {clause}" if clause else "", files.id_cell or "NULL"
+        for group, marks in in_groups(slots.tolist()):
+            query = f"SELECT slot, MIN(number), {name} FROM inputs WHERE slot IN ({marks}){also} GROUP BY slot"
+            found |= {slot: (number, each) for slot, number, each in db.execute(query, [*group, *values])}
+        return found
+
+    def texts(self, hits: Iterable[Hit | int]) -> list[str]:
+        """The texts of hits or rows."""
+        return [row["text"] for row in self.describe(hits)]
+
+    def describe(self, hits: Iterable[Hit | int], where: Where = None) -> list[dict[str, Any]]:
+        """The columns of hits or rows, with `repeats` before `text`.
+
+        Args:
+            hits: from `search`, or numbers of rows.
+            where: conditions of the search; further rows with the same text count as `repeats` if they meet them.
+
+        Raises:
+            DataError: a row that is not, or no longer, in the index; see `snapshot`.
+        """
+        numbers = [
+            (each.row << ROW) + (each.sentence or 0) if isinstance(each, Hit) else int(each) << ROW for each in hits
+        ]
+        found: dict[int, Any] = {}
+        with self._reading() as (files, db, _):
+            clause, values = condition(where, files.columns)
+            cells = "".join(f", {cell}" for cell in files.cells.values())
+            same = (
+                f"(SELECT COUNT(*) FROM inputs AS other WHERE other.slot = inputs.slot{' AND ' * bool(clause)}{clause})"
+            )
+            for group, marks in in_groups(numbers):
+                query = (
+                    f"SELECT number, text, {same}{cells} FROM inputs JOIN texts USING(slot) WHERE number IN ({marks})"
+                )
+                for number, text, count, *rest in db.execute(query, [*values, *group]):
+                    columns = {"row": number >> ROW}
+                    if "sentence" in files.columns:
+                        columns["sentence"] = self._sentence(number)
+                    columns |= dict(zip(files.cells, rest, strict=True))
+                    columns = {
+                        name: bool(each) if files.columns[name] is bool and each is not None else each
+                        for name, each in columns.items()
+                    }
+                    found[number] = columns | {"repeats": count - 1, "text": text}
+        if missing := [number for number in numbers if number not in found]:
+            raise DataError(f"{self.path} holds no row {missing[0] >> ROW}, or no longer: see `snapshot`")
+        return [found[number] for number in numbers]
+
+    def check_corpus(self, corpus: Corpus) -> None:
+        """Reject a corpus whose columns or cleaners are not those of the index.
+
+        Raises:
+            SettingsError: they differ.
+        """
+        index_writer.check_alike(self._files, corpus)
+
+    def upsert(
+        self,
+        corpus: Corpus | Any,
+        encoder: Encoder | str | None = None,
+        advance: Callable[[int], None] = lambda count: None,
+        file: VectorsFile | None = None,
+    ) -> Added:
+        """Add rows; with ids, a row takes the place of those with its id, and one without text only removes them.
+
+        A row is there as a whole or not at all, whatever happens. Rows of an index without ids are added again if they
+        are given again.
+
+        Args:
+            corpus: with the columns and cleaners of the index; or rows that `read_corpus` reads, such as a table or a
+                list of mappings, which are then read as the corpus of the index was.
+            encoder: of the index, checked by its weights, or its name; loaded by the name in the index if None.
+            advance: called with the number of texts done since the last call.
+            file: vectors of the corpus from `encode_to_file`; computed if None.
+
+        Raises:
+            SettingsError: other columns or cleaners than those of the index.
+            DataError: another encoder, or a damaged index or file.
+            OutputError: it cannot be written.
+        """
+        model = open_encoder(encoder or self.model)
+        self.check_model(fingerprint(model), str(name_of(encoder or self.model)))
+        if isinstance(corpus, Corpus):
+            added = index_writer.add(self._files, model, corpus, advance, file)
+        else:
+            about = self._files.manifest
+            how = {"text_column": about["text_column"], "clean": about["clean"], "carry": [*self._files.cells]}
+            with tempfile.TemporaryDirectory() as cache:
+                rows = read_corpus(corpus, split_sentences="sentence" in self.columns, cache=cache, min_rows=1, **how)
+                added = index_writer.add(self._files, model, rows, advance, file)
+        self.refresh()
+        return added
+
+    def delete(self, ids: Iterable[Any]) -> int:
+        """Delete the rows with these ids; returns how many there were. Words and vectors go when it is compacted.
+
+        Raises:
+            SettingsError: an index without ids, or one string.
+            OutputError: it cannot be written.
+        """
+        if isinstance(ids, str):
+            raise SettingsError(ONE_STRING.replace("texts", "ids"))
+        removed = index_writer.delete(self._files, ids)
+        self.refresh()
+        return removed
+
+    def compact(self) -> None:
+        """Write the index anew without what is deleted. Adding and deleting do so by themselves from time to time.
+
+        Raises:
+            OutputError: it cannot be written.
+        """
+        index_writer.compact(self._files)
+        self.refresh()
+
+    @property
+    def recall(self) -> float:
+        """Share of the ten nearest neighbours that a search finds, on a sample, when the lists were made."""
+        return float(self._files.manifest["recall"])
+
+    @property
+    def compared(self) -> float:
+        """Share of the lists that a search compares with a query."""
+        return float(min(1.0, self._files.manifest["probed"] / self._files.manifest["cells"]))
 
     @property
     def summary(self) -> str:
         """Size and recall, in one line."""
-        ivf = self.ivf
-        compared = "all vectors are" if ivf.nprobe >= ivf.nlist else f"{ivf.nprobe / ivf.nlist:.1%} of them are"
+        compared = "all vectors are" if self.compared == 1 else f"{self.compared:.1%} of them are"
         return (
             f"{counted(len(self), 'vector')} in {self.path}; recall@10 {self.recall:.1%} on a sample, where {compared}"
             " compared with a query"
         )
-
-
-def is_index(path: Path) -> bool:
-    """Whether a directory holds an index of some version."""
-    return read_json(path / MANIFEST).get("kind") == "selfsent index"

@@ -1,8 +1,15 @@
-"""Atomic writing and extension of an index; memory holds the vectors once, in 16 bits."""
+"""Writes an index: made, added to, thinned and compacted. What is killed leaves the index as it was."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sqlite3
+import tempfile
+import uuid
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from hashlib import blake2b
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,51 +18,70 @@ from numpy.typing import NDArray
 
 from selfsent.data.corpus import Corpus
 from selfsent.data.corpus.batch import as_text
-from selfsent.data.corpus.duplicates import KeySet, hash_keys
 from selfsent.data.vector_files import VectorsFile
 from selfsent.errors import DataError, OutputError, SettingsError
-from selfsent.files import atomic_directory, read_json, write_json
-from selfsent.integrity import checksums
-from selfsent.lexical import WordCounts
+from selfsent.files import atomic_directory, write_json
+from selfsent.lexical import Analyzer
 from selfsent.models.encoder import Encoder
-from selfsent.search.index import FILES, MANIFEST, REPEATS, ROWS, VECTORS, VERSION, WORDS, Index, is_index
+from selfsent.search.index_files import (
+    MANIFEST,
+    ROW,
+    VERSION,
+    IndexFiles,
+    cells_of,
+    in_groups,
+    is_index,
+    make_lookups,
+    new_database,
+    stamp_of,
+)
+from selfsent.search.index_state import State
 from selfsent.search.ivf import IVF, training_rows
-from selfsent.search.vectors import ARROW_TYPES, corpus_vectors, unit
+from selfsent.search.nearest import corpus_language
+from selfsent.search.vectors import corpus_vectors, unit
 from selfsent.version import __version__
 
 MIN_RECALL = 0.95
 """Default recall of the ten nearest neighbours."""
 GROWTH = 4
-"""Growth factor, relative to its training vectors, at which an index is retrained."""
-_STAGED, _STAGED_TOGETHER = "staged.f16", 1 << 14
+"""Growth factor, relative to its training vectors, at which lists are made anew."""
+TAIL, SHARE = 8192, 16
+"""Vectors that stay in the database: this number at least, or the index divided by the other."""
+WASTE = 4
+"""An index is compacted when this share of its texts is deleted: one in four."""
+WRITES = 256
+"""Blocks of words at which an index is compacted."""
+_TOGETHER = 8192
+"""Texts or rows of the input at a time."""
+_TERMS = 1 << 22
+"""Terms of a block: they bound the memory of writing."""
 
 
 class Added(NamedTuple):
-    """Counts of new vectors, and of texts already in the index."""
+    """What became of rows: new texts, texts that were there already, and older rows replaced by their ids."""
 
     new: int
     known: int
+    replaced: int
 
 
-def check_index_output(output: Path, add: bool, overwrite: bool) -> Index | None:
-    """The index to add to, if any; rejects an unusable directory.
+def check_index_output(output: Path, add: bool, overwrite: bool) -> None:
+    """Reject a directory that cannot be written to.
 
     Raises:
         SettingsError: both `add` and `overwrite`.
         OutputError: an index without either, or other content.
-        DataError: no index to add to.
     """
     if add and overwrite:
         raise SettingsError("`add` and `overwrite` contradict each other: give one")
     if add:
-        return Index(output)
+        return
     if is_index(output) and not overwrite:
         raise OutputError(
             f"{output} already holds an index: give `add` to add to it, `overwrite` to replace it, or another `output`"
         )
     if output.exists() and not is_index(output) and not (output.is_dir() and not any(output.iterdir())):
         raise OutputError(f"{output} exists and is not an index of selfsent: choose another `output`")
-    return None
 
 
 def write_index(
@@ -64,15 +90,13 @@ def write_index(
     output: Path,
     model: str,
     fingerprint: str,
-    add_to: Index | None = None,
     min_recall: float = MIN_RECALL,
     advance: Callable[[int], None] = lambda count: None,
     file: VectorsFile | None = None,
+    id_column: str | None = None,
+    language: str | None = None,
 ) -> Added:
-    """Write an index of the distinct texts of a corpus, replacing an existing one.
-
-    A text already in the index only increases its count. Row numbers continue those of the index. If killed, the old
-    index is unchanged.
+    """Write an index of a corpus, replacing an existing one.
 
     Args:
         encoder: of the vectors.
@@ -80,143 +104,391 @@ def write_index(
         output: the directory.
         model: name of the encoder, for loading it in searches.
         fingerprint: of the encoder.
-        add_to: the index in `output`, to keep what it holds.
         min_recall: of the ten nearest neighbours in searches, 0 to 1.
         advance: called with the number of texts done since the last call.
         file: vectors of the corpus from `encode_to_file`; computed if None.
+        id_column: the carried column that tells rows apart: the last row with an id counts.
+        language: of the stemmer, one of `LANGUAGES`; by default that of most texts.
 
     Raises:
-        SettingsError: columns other than those of the index.
-        DataError: an index of another model, or nothing to add.
-        OutputError: it cannot be written, or another process has changed it.
+        SettingsError: no such language or column, or faiss is missing.
+        DataError: the file holds other vectors, or the recall cannot be reached.
+        OutputError: it cannot be written.
     """
-    _check_unchanged(add_to, output)
     columns = {**corpus.input_rows.columns, "text": str}
-    if add_to is not None:
-        add_to.check_files()
-        add_to.check_model(fingerprint, model)
-        # x1, x2 may be followed by 5, 6.
-        columns |= {name: str for name in columns if add_to.columns.get(name) is str}
-        if add_to.columns != columns:
-            was, now = (
-                ", ".join(f"{name} ({kind.__name__})" for name, kind in each.items())
-                for each in (add_to.columns, columns)
-            )
-            raise SettingsError(
-                f"{output} has the columns {was}, and not {now}: give the options that it was made with"
-            )
-    with atomic_directory(output) as temporary:
-        writer = _Writer(temporary, columns, encoder.embedding_size, add_to, len(corpus))
-        known = writer.fill(encoder, corpus, file, advance)
-        ivf, trained = writer.arrange()
-        recall = ivf.tune(min_recall)
-        if recall < min_recall:
-            raise DataError(f"the index finds {recall:.1%} of the nearest neighbours, and {min_recall:.1%} are wanted")
-        ivf.write(temporary / VECTORS)
-        np.save(temporary / REPEATS, writer.repeats[: writer.count])
-        terms = np.flatnonzero(writer.words.frequencies)
-        np.save(temporary / WORDS, np.stack([terms.astype(np.int32), writer.words.frequencies[terms]]))
-        manifest = {
-            "kind": "selfsent index",
-            "version": VERSION,
-            "selfsent": __version__,
-            "model": model,
-            "fingerprint": fingerprint,
-            "columns": {name: kind.__name__ for name, kind in columns.items()},
-            "rows": writer.start + corpus.input_rows.rows,
-            "vectors": writer.count,
-            "trained": trained,
-            "cells": ivf.nlist,
-            "probed": ivf.nprobe,
-            "recall": recall,
-            "checksums": checksums(temporary, (*FILES, WORDS)),
-        }
-        write_json(temporary / MANIFEST, manifest)
-        _check_unchanged(add_to, output)
-    return Added(writer.count - writer.old, known)
+    if id_column is not None and id_column not in cells_of(columns):
+        raise SettingsError(f"`id_column` {id_column} is not among the columns that the corpus carries")
+    language = Analyzer(language or corpus_language(corpus)).language
+    about = {
+        "model": model,
+        "fingerprint": fingerprint,
+        "columns": {name: kind.__name__ for name, kind in columns.items()},
+        "id_column": id_column,
+        "text_column": list(corpus.read_columns),
+        "clean": list(corpus.cleaners),
+        "language": language,
+        "word_weight": encoder.lexical_weight,
+        "size": encoder.embedding_size,
+        "wanted_recall": min_recall,
+    }
+    with (
+        atomic_directory(output) as temporary,
+        _staged(encoder, corpus, file, advance, temporary) as staged,
+        _generation(temporary, about) as (db, arrange),
+    ):
+        writer = _Writer(db, columns, id_column, language)
+        in_lists = len(corpus) > TAIL
+        writer.add(corpus, lambda rows: None if in_lists else staged[rows])
+        if in_lists:
+            arrange(None, lambda numbers: np.asarray(staged[numbers], np.float32), len(corpus))
+        make_lookups(db, writer.id_cell)
+        replaced = writer.replace()
+    return Added(len(corpus), 0, replaced)
 
 
-def _check_unchanged(index: Index | None, output: Path) -> None:
-    """Reject replacing an index other than the one to add to."""
-    if index is not None and read_json(output / MANIFEST) != index.manifest:
-        raise OutputError(f"{output} was changed by another process meanwhile: add again")
+def add(
+    files: IndexFiles,
+    encoder: Encoder,
+    corpus: Corpus,
+    advance: Callable[[int], None] = lambda count: None,
+    file: VectorsFile | None = None,
+) -> Added:
+    """Add rows to an index; with ids, a row replaces older ones with its id. Arguments as for `write_index`.
+
+    Row numbers continue those of the index. A text that is there already is not stored twice.
+
+    Raises:
+        SettingsError: other columns or cleaners than those of the index.
+        DataError: the index is damaged, or the file holds other vectors.
+        OutputError: it cannot be written.
+    """
+    check_alike(files, corpus)
+    with _staged(encoder, corpus, file, advance, files.path) as staged, _writing(files) as (files, db):
+        writer = _Writer(db, files.columns, files.id_column, files.manifest["language"])
+        new = writer.add(corpus, lambda rows: staged[rows])
+        replaced = writer.replace()
+    _compact_if_due(files)
+    return Added(new, len(corpus) - new, replaced)
+
+
+def delete(files: IndexFiles, ids: Iterable[Any]) -> int:
+    """Delete the rows with these ids; returns how many there were.
+
+    Raises:
+        SettingsError: an index without ids.
+        DataError: it is damaged.
+        OutputError: it cannot be written.
+    """
+    if files.id_column is None:
+        raise SettingsError(f"{files.path} has no ids: make it again with `id_column`")
+    kind, wanted = files.columns[files.id_column], list[Any]()
+    for each in ids:
+        try:
+            wanted.append(kind(each))
+        except ValueError:
+            continue  # no row has it
+    with _writing(files) as (files, db):
+        writer = _Writer(db, files.columns, files.id_column, None)
+        for group, marks in in_groups(wanted):
+            writer.remove(f"SELECT number, slot FROM inputs WHERE {writer.id_cell} IN ({marks})", group)
+        removed = writer.removed
+    _compact_if_due(files)
+    return removed
+
+
+def compact(files: IndexFiles) -> None:
+    """Write the index anew without what is deleted, with all vectors in lists and the words in one piece.
+
+    It takes the place of the old one in one step; who still reads the old one is not disturbed.
+
+    Raises:
+        DataError: the index is damaged.
+        OutputError: it cannot be written.
+    """
+    with _writing(files, changing=False) as (files, db), atomic_directory(files.path) as temporary:
+        state = State(files, db)
+        new = np.cumsum(state.alive) - 1
+        old = np.flatnonzero(state.alive)
+        with _generation(temporary, files.manifest) as (other, arrange):
+            other.execute("UPDATE state SET version = ?, rows = ?", (state.version + 1, state.rows))
+            texts = db.execute("SELECT slot, key, text FROM texts ORDER BY slot")
+            other.executemany("INSERT INTO texts VALUES(?, ?, ?)", ((int(new[slot]), *rest) for slot, *rest in texts))
+            cells = ", ?" * len(files.cells)
+            inputs = ((number, int(new[slot]), *rest) for number, slot, *rest in db.execute("SELECT * FROM inputs"))
+            other.executemany(f"INSERT INTO inputs VALUES(?, ?{cells})", inputs)
+            other.executemany("INSERT INTO postings VALUES(?, 0, ?, ?)", _joined(db, state.alive, new))
+            lengths = b"".join(each for (each,) in db.execute("SELECT lengths FROM blocks ORDER BY start"))
+            kept = np.frombuffer(lengths, np.int32)[old]
+            in_lists = len(old) > TAIL
+            for start in range(0, len(old), _TOGETHER):
+                part = slice(start, start + _TOGETHER)
+                block = None if in_lists else state.take(old[part]).astype(np.float16).tobytes()
+                other.execute("INSERT INTO blocks VALUES(?, ?, ?)", (start, kept[part].tobytes(), block))
+            if in_lists:
+                arrange(files, lambda numbers: state.take(old[numbers]), len(old))
+            make_lookups(other, files.id_cell)
+
+
+def check_alike(files: IndexFiles, corpus: Corpus) -> None:
+    """Reject a corpus whose columns or cleaners are not those of an index.
+
+    Raises:
+        SettingsError: they differ.
+    """
+    columns = {**corpus.input_rows.columns, "text": str}
+    # x1, x2 may be followed by 5, 6, and 1.5 by 2.
+    wider = {(str, kind) for kind in (int, float, bool)} | {(float, int)}
+    columns |= {name: was for name, was in files.columns.items() if (was, columns.get(name)) in wider}
+    if files.columns != columns:
+        was, now = (
+            ", ".join(f"{name} ({kind.__name__})" for name, kind in each.items()) for each in (files.columns, columns)
+        )
+        raise SettingsError(
+            f"{files.path} has the columns {was}, and not {now}: give the options that it was made with"
+        )
+    for name, read in (("text_column", corpus.read_columns), ("clean", corpus.cleaners)):
+        if (made := tuple(files.manifest[name])) != tuple(read):
+            given = " and ".join(f"{name}={each}" for each in made) or f"no {name}="
+            with_ = " and ".join(f"{name}={each}" for each in read) or f"no {name}="
+            raise SettingsError(f"{files.path} was made with {given}, and not with {with_}: give the same")
+
+
+@contextmanager
+def _staged(
+    encoder: Encoder, corpus: Corpus, file: VectorsFile | None, advance: Callable[[int], None], folder: Path
+) -> Iterator[NDArray[np.float16]]:
+    """The vectors (n, d) of a corpus in a file without a name, which nothing that happens leaves behind."""
+    with tempfile.TemporaryFile(dir=folder) as stream:
+        for vectors in corpus_vectors(encoder, corpus, file, "document"):
+            stream.write(unit(vectors).astype(np.float16).data)
+            advance(len(vectors))
+        stream.flush()
+        yield np.memmap(stream, np.float16, "r", shape=(len(corpus), encoder.embedding_size))
+
+
+@contextmanager
+def _writing(files: IndexFiles, changing: bool = True) -> Iterator[tuple[IndexFiles, sqlite3.Connection]]:
+    """A transaction on the newest generation, that of another writer if it came first.
+
+    Args:
+        files: of the index.
+        changing: whether to commit, and write checksums.
+    """
+    while True:
+        if stamp_of(files.path) != files.stamp:
+            files = IndexFiles(files.path)
+        with files.errors(), closing(files.connect(writing=True)) as db:
+            db.execute("PRAGMA temp_store=MEMORY")
+            db.execute("BEGIN IMMEDIATE")
+            if stamp_of(files.path) != files.stamp:
+                continue
+            files.check(db)
+            yield files, db
+            if changing:
+                db.execute("UPDATE state SET version = version + 1")
+                db.execute("COMMIT")
+                files.seal(db)
+            return
+
+
+@contextmanager
+def _generation(folder: Path, about: dict[str, Any]) -> Iterator[tuple[sqlite3.Connection, Callable[..., None]]]:
+    """A new database in a folder, and what puts vectors into lists beside it; at the end the manifest is written."""
+    name = uuid.uuid4().hex[:12]
+    rows, vectors = f"rows-{name}.sqlite", f"vectors-{name}.faiss"
+    made: dict[str, Any] = {"arranged": 0, "trained": 0, "cells": 1, "probed": 1, "recall": 1.0}
+
+    def arrange(old: IndexFiles | None, take: Callable[[NDArray[np.int64]], NDArray[np.float32]], count: int) -> None:
+        trained = 0 if old is None else int(old.manifest["trained"])
+        if old is not None and count <= GROWTH * trained:
+            ivf = IVF.read(old.path / old.manifest["files"][1], mapped=False).emptied()
+        else:
+            trained = count
+            drawn = np.random.default_rng(0).permutation(count)[: training_rows(count)]
+            ivf = IVF.trained(take(np.sort(drawn)), count)
+        for start in range(0, count, _TOGETHER):
+            numbers = np.arange(start, min(count, start + _TOGETHER))
+            ivf.add(take(numbers), numbers)
+        wanted, recall = about["wanted_recall"], ivf.tune(about["wanted_recall"])
+        if recall < wanted:
+            raise DataError(f"the index finds {recall:.1%} of the nearest neighbours, and {wanted:.1%} are wanted")
+        ivf.write(folder / vectors)
+        lists = {"cells": ivf.nlist, "probed": ivf.nprobe, "recall": recall}
+        made.update({"arranged": count, "trained": trained, **lists})
+
+    columns = about["columns"]
+    with closing(new_database(folder / rows, columns)) as db:
+        db.execute("BEGIN")
+        yield db, arrange
+        db.execute("COMMIT")
+        db.execute("PRAGMA journal_mode=WAL")
+    head = {"kind": "selfsent index", "version": VERSION, "selfsent": __version__}
+    names = [rows, vectors][: 2 if made["arranged"] else 1]
+    write_json(folder / MANIFEST, {**about, **head, **made, "files": names})
+    files = IndexFiles(folder)
+    with closing(files.connect(writing=True)) as db:
+        files.seal(db)
+
+
+def _compact_if_due(files: IndexFiles) -> None:
+    """Compact an index with too many deleted texts, vectors outside lists, or blocks of words."""
+    with files.errors(), closing(files.connect()) as db:
+        [dead] = db.execute("SELECT COUNT(*) FROM dead").fetchone()
+        [blocks, count] = db.execute("SELECT COUNT(*), COALESCE(SUM(LENGTH(lengths)), 0) / 4 FROM blocks").fetchone()
+    fresh = count - int(files.manifest["arranged"])
+    if dead * WASTE > count or fresh > max(TAIL, count // SHARE) or blocks > WRITES + count // _TOGETHER:
+        compact(files)
+
+
+def _joined(db: sqlite3.Connection, alive: NDArray[np.bool_], new: NDArray[np.int64]) -> Iterator[tuple[Any, ...]]:
+    """Each term with its slots and counts in one piece, without deleted texts."""
+    found = db.execute("SELECT term, slots, counts FROM postings ORDER BY term, start")
+    for term, group in groupby(found, key=lambda each: each[0]):
+        parts = [(slots, counts) for _, slots, counts in group]
+        slots = np.frombuffer(b"".join(part for part, _ in parts), np.int32)
+        kept = alive[slots]
+        if kept.any():
+            counts = np.frombuffer(b"".join(part for _, part in parts), np.uint16)
+            yield term, new[slots[kept]].astype(np.int32).tobytes(), counts[kept].tobytes()
 
 
 class _Writer:
-    """Writes texts and columns into a new directory; vectors are staged in a file until complete."""
+    """Changes the rows of an index, within a transaction."""
 
-    def __init__(self, directory: Path, columns: dict[str, type], size: int, add_to: Index | None, texts: int) -> None:
-        self._directory, self._columns, self._size, self._index = directory, columns, size, add_to
-        self.old, self.start = (0, 0) if add_to is None else (len(add_to), add_to.rows)
-        self.count = self.old
-        self.repeats: NDArray[np.int64] = np.zeros(self.old + texts, np.int64)
-        self.words = WordCounts()
+    def __init__(
+        self, db: sqlite3.Connection, columns: dict[str, type], id_column: str | None, language: str | None
+    ) -> None:
+        self._db, self._columns, self._id_column = db, columns, id_column
+        self._cells = cells_of(columns)
+        self.id_cell = None if id_column is None else self._cells[id_column]
+        self._analyzer = Analyzer(language)
+        [self._slots] = db.execute("SELECT COALESCE(SUM(LENGTH(lengths)), 0) / 4 FROM blocks").fetchone()
+        [self._row] = db.execute("SELECT rows FROM state").fetchone()
+        self._is_new = not self._slots
+        self.removed = 0
+        for table in ("seen(id, row)", "gone(number, slot)"):
+            db.execute(f"CREATE TEMP TABLE {table}")
 
-    def fill(self, encoder: Encoder, corpus: Corpus, file: VectorsFile | None, advance: Callable[[int], None]) -> int:
-        """Write the texts and stage the vectors; returns the number of known texts."""
-        import pyarrow as pa
+    def add(self, corpus: Corpus, vectors: Callable[[NDArray[np.int64]], NDArray[np.float16] | None]) -> int:
+        """Add the rows of a corpus; returns the number of new texts.
 
-        schema = pa.schema([(name, ARROW_TYPES[kind]) for name, kind in self._columns.items()])
+        Args:
+            corpus: to add.
+            vectors: those of its rows (n,) that the database keeps; None if it keeps none.
+        """
+        slots, first = np.empty(len(corpus), np.int64), self._slots
+        words = _Words(self._db)
+        for start in range(0, len(corpus), _TOGETHER):
+            rows = np.arange(start, min(len(corpus), start + _TOGETHER))
+            texts = corpus.texts(rows)
+            keys = [int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), signed=True) for text in texts]
+            slots[rows] = self._known(texts, keys)
+            new = np.flatnonzero(slots[rows] < 0)
+            slots[rows[new]] = self._slots + np.arange(len(new))
+            given = ((int(slots[start + i]), keys[i], texts[i]) for i in new.tolist())
+            self._db.executemany("INSERT INTO texts VALUES(?, ?, ?)", given)
+            terms = [self._analyzer(texts[i]) for i in new.tolist()]
+            words.add(self._slots, terms)
+            if len(new):
+                lengths, block = np.array(list(map(len, terms)), np.int32), vectors(rows[new])
+                cells = self._slots, lengths.tobytes(), None if block is None else block.tobytes()
+                self._db.execute("INSERT INTO blocks VALUES(?, ?, ?)", cells)
+            self._slots += len(new)
+        words.flush()
+        self._add_inputs(corpus, slots)
+        return int(self._slots - first)
+
+    def _known(self, texts: Sequence[str], keys: Sequence[int]) -> list[int]:
+        """The slot of each text; -1 for new ones."""
+        if self._is_new:
+            return [-1] * len(texts)
+        found = []
+        for text, key in zip(texts, keys, strict=True):
+            held = self._db.execute("SELECT slot FROM texts WHERE key = ? AND text = ?", (key, text)).fetchone()
+            found.append(-1 if held is None else held[0])
+        return found
+
+    def _add_inputs(self, corpus: Corpus, slots: NDArray[np.int64]) -> None:
         inputs = corpus.input_rows
-        keys, known, done = KeySet(numbered=True), 0, 0
-        with (
-            (self._directory / ROWS).open("wb") as stream,
-            pa.ipc.new_file(stream, schema) as table,
-            (self._directory / _STAGED).open("wb") as staged,
-        ):
-            if self._index is not None:
-                self.repeats[: self.old] = self._index.repeats
-                with pa.OSFile(str(self._index.path / ROWS)) as opened:
-                    reader = pa.ipc.open_file(opened)
-                    for batch in map(reader.get_batch, range(reader.num_record_batches)):
-                        table.write_batch(batch.select(schema.names))
-                        texts = batch.column("text").to_pylist()
-                        keys.number(hash_keys(texts, len(texts)))
-                        self.words.add(texts)
-            for vectors in corpus_vectors(encoder, corpus, file, "document"):
-                rows = np.arange(done, done + len(vectors))
-                texts = corpus.texts(rows)
-                numbers, _ = keys.number(hash_keys(texts, len(texts)))
-                new = np.flatnonzero(numbers >= self.old)
-                self.count += len(new)
-                known += len(rows) - len(new)
-                np.add.at(self.repeats, numbers, inputs.repeats[rows])
-                cells: dict[str, list[Any]] = inputs.describe(np.asarray(inputs.first[rows[new]]))
-                cells = {
-                    name: list(map(as_text, cells[name])) if kind is str else cells[name]
-                    for name, kind in self._columns.items()
-                    if name != "text"
-                }
-                cells["row"] = [self.start + row for row in cells["row"]]
-                cells["text"] = [texts[row] for row in new]
-                self.words.add(cells["text"])
-                table.write_batch(pa.record_batch(cells, schema=schema))
-                staged.write(unit(vectors[new]).astype(np.float16).data)
-                done += len(rows)
-                advance(len(rows))
-        return known
+        for start in range(0, len(inputs), _TOGETHER):
+            numbers = np.arange(start, min(len(inputs), start + _TOGETHER))
+            held = np.asarray(inputs.corpus_rows[numbers])
+            cells = inputs.describe(numbers)
+            rows = [self._row + row for row in cells["row"]]
+            sentences = cells.get("sentence", [0] * len(rows))
+            columns = [_as_kind(cells[name], self._columns[name]) for name in self._cells]
+            if self._id_column is not None:
+                ids = columns[list(self._cells).index(self._id_column)]
+                given = ((each, row) for each, row in zip(ids, rows, strict=True) if each is not None)
+                self._db.executemany("INSERT INTO seen VALUES(?, ?)", given)
+            each = zip(rows, sentences, held.tolist(), *columns, strict=True)
+            kept = (
+                ((row << ROW) + sentence, int(slots[text]), *values)
+                for row, sentence, text, *values in each
+                if text >= 0
+            )
+            self._db.executemany(f"INSERT INTO inputs VALUES(?, ?{', ?' * len(columns)})", kept)
+        self._db.execute("UPDATE state SET rows = rows + ?", (inputs.rows,))
 
-    def arrange(self) -> tuple[IVF, int]:
-        """All vectors as an IVF, and the number it was trained for; removes the staged file."""
-        index, path = self._index, self._directory / _STAGED
-        size, new = self._size, self.count - self.old
-        staged = np.memmap(path, np.float16, "r", shape=(new, size)) if new else np.empty((0, size), np.float16)
-        trained = 0 if index is None else int(index.manifest["trained"])
-        if index is None or self.count > GROWTH * trained:
-            trained = self.count
-            rows = np.sort(np.random.default_rng(0).permutation(self.count)[: training_rows(self.count)])
-            sample = np.asarray(staged[rows[rows >= self.old] - self.old], np.float32)
-            if index is not None:
-                sample = np.concatenate([index.ivf.take(rows[rows < self.old]), sample])
-            ivf = IVF.trained(sample, self.count)
-            for numbers, vectors in () if index is None else index.ivf.lists():
-                ivf.add(vectors, numbers)
-        else:
-            ivf = IVF.read(index.path / VECTORS, mapped=False)
-        del staged
-        with path.open("rb") as file:  # not mapped: mapped pages stay resident
-            for start in range(0, new, _STAGED_TOGETHER):
-                vectors = np.fromfile(file, np.float16, _STAGED_TOGETHER * size).reshape(-1, size).astype(np.float32)
-                ivf.add(vectors, self.old + np.arange(start, start + len(vectors)))
-        path.unlink()
-        return ivf, trained
+    def replace(self) -> int:
+        """Remove the rows whose id came again, in a later row; returns how many."""
+        if self.id_cell is not None:
+            newest = "SELECT id, MAX(row) AS row FROM seen GROUP BY id HAVING ? OR MAX(row) > MIN(row)"
+            joined = f"({newest}) AS newest JOIN inputs ON inputs.{self.id_cell} = newest.id"
+            older = f"SELECT number, slot FROM {joined} WHERE number < newest.row << {ROW}"
+            self.remove(older, [not self._is_new])
+        return self.removed
+
+    def remove(self, query: str, values: Sequence[Any]) -> None:
+        """Remove the inputs that a query finds, and texts that no other input has."""
+        self._db.execute("DELETE FROM gone")
+        self._db.execute(f"INSERT INTO gone {query}", values)
+        self.removed += self._db.execute(f"SELECT COUNT(DISTINCT number >> {ROW}) FROM gone").fetchone()[0]
+        self._db.execute("DELETE FROM inputs WHERE number IN (SELECT number FROM gone)")
+        lost = "SELECT DISTINCT slot FROM gone WHERE slot NOT IN (SELECT slot FROM inputs)"
+        self._db.execute(f"INSERT INTO dead {lost}")
+        self._db.execute(f"DELETE FROM texts WHERE slot IN ({lost})")
+
+
+class _Words:
+    """Collects the terms of texts, and writes them as blocks: for each term its slots, and counts there."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+        self._clear()
+
+    def _clear(self) -> None:
+        self._numbers: dict[str, int] = {}
+        self._terms, self._slots = array("i"), array("i")
+
+    def add(self, slot: int, texts: Sequence[Sequence[str]]) -> None:
+        """Add the terms of texts in slots from `slot` on."""
+        numbers = self._numbers
+        for number, terms in enumerate(texts, start=slot):
+            self._terms.extend([numbers.setdefault(term, len(numbers)) for term in terms])
+            self._slots.extend([number] * len(terms))
+        if len(self._terms) > _TERMS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what was collected."""
+        if not self._terms:
+            return
+        terms, slots = (np.array(each, np.int64) for each in (self._terms, self._slots))
+        pairs, counts = np.unique(terms << 32 | slots, return_counts=True)
+        slots, counts = (pairs & 0xFFFFFFFF).astype(np.int32), np.minimum(counts, 65535).astype(np.uint16)
+        ends = np.searchsorted(pairs, np.arange(len(self._numbers) + 1) << 32).tolist()
+        start = int(slots.min())
+        rows = (
+            (term, start, slots[ends[i] : ends[i + 1]].tobytes(), counts[ends[i] : ends[i + 1]].tobytes())
+            for term, i in sorted(self._numbers.items())
+        )
+        self._db.executemany("INSERT INTO postings VALUES(?, ?, ?, ?)", rows)
+        self._clear()
+
+
+def _as_kind(cells: Sequence[Any], kind: type) -> list[Any]:
+    """Cells as their column in the index holds them."""
+    if kind is str:
+        return list(map(as_text, cells))
+    return [cell if cell is None else kind(cell) for cell in cells]

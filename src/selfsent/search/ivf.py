@@ -74,7 +74,8 @@ class IVF:
         return found
 
     def write(self, path: Path) -> None:
-        """Write a file."""
+        """Write a file; vectors can be taken from it."""
+        self._index.make_direct_map()
         require_faiss().write_index(self._index, str(path))
 
     def __len__(self) -> int:
@@ -98,10 +99,26 @@ class IVF:
         """Add unit vectors (n, d) under row numbers (n,)."""
         self._index.add_with_ids(vectors, rows)
 
-    def search(self, queries: Vectors, top: int) -> tuple[Vectors, Rows]:
-        """Cosines and rows (q, top) of the nearest, best first; row -1 if the lists hold fewer."""
-        cosine, rows = self._index.search(queries, top)
+    def search(self, queries: Vectors, top: int, selector: Any = None, share: float = 1.0) -> tuple[Vectors, Rows]:
+        """Cosines and rows (q, top) of the nearest, best first; row -1 if the lists hold fewer.
+
+        Args:
+            queries: (q, d) of length 1.
+            top: rows per query.
+            selector: of the rows that may be found, from `selector`; None for all.
+            share: of the rows that it selects; the fewer, the more lists are visited.
+        """
+        more = {}
+        if selector is not None:
+            probed = min(self.nlist, int(self.nprobe / max(share, 1e-9)) + 1)
+            more["params"] = require_faiss().SearchParametersIVF(sel=selector, nprobe=probed)
+        cosine, rows = self._index.search(queries, top, **more)
         return cosine, rows.astype(np.int64, copy=False)
+
+    @staticmethod
+    def selector(mask: NDArray[np.bool_]) -> Any:
+        """What restricts a search to the rows where a mask (n,) is true."""
+        return require_faiss().IDSelectorBitmap(np.packbits(mask, bitorder="little"))
 
     def lists(self) -> Iterator[tuple[Rows, Vectors]]:
         """The rows (n,) and vectors (n, d) of each nonempty list."""
@@ -117,12 +134,17 @@ class IVF:
                 yield rows, vectors
 
     def take(self, rows: Rows) -> Vectors:
-        """The vectors (n, d) of ascending rows (n,); reads all lists."""
-        found = np.empty((len(rows), self._index.d), np.float32)
-        for numbers, vectors in self.lists():
-            here = np.isin(numbers, rows)
-            found[np.searchsorted(rows, numbers[here])] = vectors[here]
+        """The vectors (n, d) of rows (n,), where all rows of an index are 0, 1, 2, ..."""
+        if self._index.direct_map.no():
+            self._index.make_direct_map()
+        found: Vectors = self._index.reconstruct_batch(rows)
         return found
+
+    def emptied(self) -> IVF:
+        """This index, held in memory, without its vectors; the lists stay as they were trained."""
+        self._index.reset()
+        self._index.set_direct_map_type(require_faiss().DirectMap.NoMap)
+        return self
 
     def tune(self, recall: float) -> float:
         """Set `nprobe` to the smallest power of two with this recall of a sample's neighbours; returns the recall."""
@@ -164,7 +186,7 @@ def require_faiss() -> Any:
         import faiss
     except ImportError:
         raise SettingsError(
-            "an index needs faiss: pip install 'selfsent[index]'; selfsent pairs without --approximate and selfsent"
-            " search without --index need none"
+            "an index of many texts needs faiss: pip install 'selfsent[index]'; selfsent pairs without --approximate"
+            " and selfsent search without --index need none"
         ) from None
     return faiss

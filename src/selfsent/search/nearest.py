@@ -15,32 +15,36 @@ from selfsent.data.vector_files import VectorsFile
 from selfsent.errors import ONE_STRING, SettingsError
 from selfsent.lexical import BM25, Analyzer, language_of
 from selfsent.lexical.analyzer import SAMPLED
-from selfsent.lexical.scores import check_weight
+from selfsent.lexical.scores import check_weight, hybrid
 from selfsent.models.encoder import Encoder
 from selfsent.models.encoding import encode
 from selfsent.search.vectors import corpus_vectors, open_encoder, sentences, unit
 
 if TYPE_CHECKING:
     from selfsent.evaluation.rerank import Reranker
-    from selfsent.search.index import Index
 
 _COUNTED_TOGETHER = 256
 _RERANKED_TOGETHER = 64
 
 
 class Hit(NamedTuple):
-    """A search result.
+    """A search result: a text, by the first row of the input that has it.
 
     Args:
-        row: among the corpus' distinct sentences, or number of a vector in an index.
+        row: of the input, as pandas counts the rows of a table; in an index the rows of all that was added count on.
         cosine: to the query; the score of a cross-encoder, if one reranks.
-        words: lexical score, 0 to 1: BM25 as a share of the query's maximum (in an index the TF-IDF cosine); 0 if not
-            computed.
+        words: BM25 as a share of what the query can reach, 0 to 1; 0 if not computed.
+        score: (cosine + word_weight · words) / (1 + word_weight), by which hits are ranked.
+        id: of the row: in an index by its column of ids, in a corpus the first column that it carries; None without.
+        sentence: place in the row, from 0, where texts were split; None where they were not.
     """
 
     row: int
     cosine: float
     words: float
+    score: float = 0.0
+    id: Any = None
+    sentence: int | None = None
 
 
 def search(
@@ -55,7 +59,7 @@ def search(
     rerank: Any = None,
     candidates: int | None = None,
 ) -> list[list[Hit]]:
-    """The distinct sentences nearest to each query, by cosine + word_weight · words, best first; exact.
+    """The distinct texts nearest to each query, by cosine + word_weight · words, best first; exact.
 
     With `rerank` these are candidates, and a stronger model puts them in order. It need not encode the whole corpus.
 
@@ -88,8 +92,28 @@ def search(
         from selfsent.evaluation.encoders import as_reranker  # imports all kinds of models
 
         reranker = as_reranker(rerank, candidates)
-        first = search(model, corpus, queries, max(top, reranker.candidates), advance, file, None, language)
-        return rerank_hits(reranker, queries, first, corpus, top, word_weight)
+        first = _nearest(model, corpus, queries, max(top, reranker.candidates), advance, file, None, language)
+
+        def texts(hits: Sequence[Hit]) -> list[str]:
+            return corpus.texts(np.array([hit.row for hit in hits], np.int64))
+
+        found = rerank_hits(reranker, queries, first, texts, top, word_weight)
+    else:
+        found = _nearest(model, corpus, queries, top, advance, file, word_weight, language)
+    return [_in_input(hits, corpus) for hits in found]
+
+
+def _nearest(
+    model: Encoder | str | os.PathLike[str],
+    corpus: Corpus,
+    queries: list[str],
+    top: int,
+    advance: Callable[[int], None],
+    file: VectorsFile | None,
+    word_weight: float | None,
+    language: str | None,
+) -> list[list[Hit]]:
+    """As `search`, but `row` is that of the corpus."""
     analyzer = Analyzer(language)
     model = open_encoder(model)
     word_weight = model.lexical_weight if word_weight is None else word_weight
@@ -100,12 +124,12 @@ def search(
         while texts := list(islice(left, _COUNTED_TOGETHER)):
             bm25.add(texts)
         query_terms, terms = bm25.queries, bm25.texts
-    best = TopHits(len(queries), top)
+    best = TopHits(len(queries), top, word_weight)
     start = 0
     for vectors in corpus_vectors(model, corpus, file, "document"):
         rows = np.arange(start, start + len(vectors))
         words = (query_terms @ terms[start : start + len(vectors)].T).toarray() if word_weight else None
-        best.add(rows, query_vectors @ unit(vectors).T, words, word_weight)
+        best.add(rows, query_vectors @ unit(vectors).T, words)
         start += len(vectors)
         advance(len(vectors))
     return best.hits()
@@ -115,7 +139,7 @@ def rerank_hits(
     reranker: Reranker,
     queries: Sequence[str],
     found: Sequence[Sequence[Hit]],
-    source: Corpus | Index,
+    texts_of: Callable[[Sequence[Hit]], list[str]],
     top: int,
     word_weight: float | None = None,
 ) -> list[list[Hit]]:
@@ -125,7 +149,7 @@ def rerank_hits(
         reranker: what puts them in order.
         queries: (q,) texts.
         found: (q,) candidates, best first; that order decides among equals.
-        source: the texts.
+        texts_of: the texts of hits.
         top: sentences per query.
         word_weight: relative to the cosine or score; None for the reranker's own.
     """
@@ -133,11 +157,26 @@ def rerank_hits(
     ordered = []
     for start in range(0, len(queries), _RERANKED_TOGETHER):
         part = slice(start, start + _RERANKED_TOGETHER)
-        texts = [source.texts(np.array([hit.row for hit in hits], np.int64)) for hits in found[part]]
+        texts = [texts_of(hits) for hits in found[part]]
         for hits, scores in zip(found[part], reranker.scores(queries[part], texts), strict=True):
-            again = [hit._replace(cosine=score) for hit, score in zip(hits, scores.tolist(), strict=True)]
-            ordered.append(sorted(again, key=lambda hit: -hit.cosine - weight * hit.words)[:top])
+            again = [
+                hit._replace(cosine=score, score=hybrid(score, hit.words, weight) / (1 + weight))
+                for hit, score in zip(hits, scores.tolist(), strict=True)
+            ]
+            ordered.append(sorted(again, key=lambda hit: -hit.score)[:top])
     return ordered
+
+
+def _in_input(hits: Sequence[Hit], corpus: Corpus) -> list[Hit]:
+    """Hits by the first row of the input in place of that of the corpus."""
+    inputs = corpus.input_rows
+    cells = inputs.describe(np.asarray(inputs.first[np.array([hit.row for hit in hits], np.int64)]))
+    ids = next((cells[name] for name in cells if name not in ("row", "sentence")), [None] * len(hits))
+    places = zip(cells["row"], ids, cells.get("sentence", [None] * len(hits)), strict=True)
+    return [
+        hit._replace(row=row, id=name, sentence=sentence)
+        for hit, (row, name, sentence) in zip(hits, places, strict=True)
+    ]
 
 
 def corpus_language(corpus: Corpus) -> str | None:
@@ -151,31 +190,27 @@ class TopHits:
     Args:
         queries: number of queries.
         top: hits kept per query.
+        word_weight: of the words.
     """
 
-    def __init__(self, queries: int, top: int) -> None:
-        self._top = top
+    def __init__(self, queries: int, top: int, word_weight: float) -> None:
+        self._top, self._weight = top, word_weight
         self._rows = np.zeros((queries, 0), np.int64)
         self._found = np.zeros((3, queries, 0), np.float32)
-        """Score, cosine and words."""
+        """Cosine, words and their sum."""
 
-    def add(
-        self,
-        rows: NDArray[np.int64],
-        cosines: NDArray[np.float32],
-        words: NDArray[np.float32] | None,
-        word_weight: float,
-    ) -> None:
+    def add(self, rows: NDArray[np.int64], cosines: NDArray[np.float32], words: NDArray[np.float32] | None) -> None:
         """Add rows (n,) with their cosines and lexical scores, (queries, n) each."""
         words = np.zeros_like(cosines) if words is None else words
-        new = np.stack([cosines + np.float32(word_weight) * words, cosines, words])
+        new = np.stack([cosines, words, hybrid(cosines, words, self._weight)])
         found = np.concatenate([self._found, new], axis=2)
         candidates = np.hstack([self._rows, np.broadcast_to(rows, cosines.shape)])
-        order = np.argsort(-found[0], axis=1, kind="stable")[:, : self._top]
+        order = np.argsort(-found[2], axis=1, kind="stable")[:, : self._top]
         self._rows = np.take_along_axis(candidates, order, 1)
         self._found = np.take_along_axis(found, order[None], 2)
 
     def hits(self) -> list[list[Hit]]:
         """The hits of each query, best first."""
-        columns = (self._rows.tolist(), *self._found[1:].tolist())
+        cosines, words, sums = self._found
+        columns = self._rows.tolist(), cosines.tolist(), words.tolist(), (sums / (1 + self._weight)).tolist()
         return [list(map(Hit, *each)) for each in zip(*columns, strict=True)]

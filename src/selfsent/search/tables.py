@@ -80,21 +80,19 @@ def cluster_columns(corpus: Corpus) -> dict[str, type]:
     return {"cluster": int, "cosine": float, **corpus.input_rows.columns, "text": str}
 
 
-def describe(texts: Corpus | Index, rows: Iterable[int]) -> list[dict[str, Any]]:
-    """For rows of a corpus or index: first position in the input, carried columns, `repeats` and text.
+def describe(corpus: Corpus, rows: Iterable[int]) -> list[dict[str, Any]]:
+    """For rows of a corpus: first position in the input, carried columns, `repeats` and text.
 
     `repeats` is the number of further input rows with the same text.
     """
-    if isinstance(texts, Index):
-        return texts.describe(rows)
-    numbers, inputs = np.fromiter(rows, dtype=np.int64), texts.input_rows
+    numbers, inputs = np.fromiter(rows, dtype=np.int64), corpus.input_rows
     columns = inputs.describe(np.asarray(inputs.first[numbers]))
-    columns |= {"repeats": (inputs.repeats[numbers] - 1).tolist(), "text": texts.texts(numbers)}
+    columns |= {"repeats": (inputs.repeats[numbers] - 1).tolist(), "text": corpus.texts(numbers)}
     return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
 
 def hit_rows(
-    query: str, hits: Sequence[Hit], texts: Corpus | Index, measure: str = "cosine"
+    query: str, hits: Sequence[Hit], texts: Corpus | Index, measure: str = "cosine", where: Sequence[str] = ()
 ) -> Iterator[dict[str, Any]]:
     """The hits of a query as table rows: query, cosine, words and the columns of `describe`.
 
@@ -103,8 +101,15 @@ def hit_rows(
         hits: of this query.
         texts: where they were found.
         measure: column of `Hit.cosine`: `cosine`, or `score` of a cross-encoder.
+        where: conditions of a search in an index.
     """
-    for hit, found in zip(hits, describe(texts, (hit.row for hit in hits)), strict=True):
+    if isinstance(texts, Index):
+        rows = texts.describe(hits, where)
+    else:
+        inputs = texts.input_rows
+        numbers = inputs.numbers([hit.row for hit in hits], [hit.sentence or 0 for hit in hits])
+        rows = describe(texts, inputs.corpus_rows[numbers].tolist())
+    for hit, found in zip(hits, rows, strict=True):
         yield {"query": query, measure: round(hit.cosine, 6), "words": round(hit.words, 6), **found}
 
 

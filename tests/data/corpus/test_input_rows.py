@@ -118,13 +118,22 @@ def test_each_choice_of_columns_has_a_table_of_its_own(inputs):
     assert len({corpus.fingerprint for corpus in found}) == len({corpus.directory for corpus in found}) == 5
     assert len({tuple(corpus.texts()) for corpus in found}) == 1
     plain = found[0]
-    assert {file.name for file in plain.directory.iterdir()} == {
-        "table.arrow",
-        "corpus.json",
-    }  # nothing is recorded without `carry` for
-    assert plain.input_rows.corpus_rows.tolist() == plain.input_rows.first.tolist() == [0, 1]
+    assert plain.input_rows.corpus_rows.tolist() == found[1].input_rows.corpus_rows.tolist() == [0, -1, 0, 1]
     inputs([{**row, "id": row["id"] + 1} for row in ROWS], carry=("id",))
     assert inputs.corpus.fingerprint != found[2].fingerprint
+
+
+def test_rows_that_cannot_be_counted_are_not(inputs):
+    found = inputs(where={"team": ["b, c", "ü"]})
+    assert found.corpus_rows.tolist() == found.first.tolist() == list(range(len(inputs.corpus)))
+
+
+def test_a_corpus_tells_what_it_was_read_with(inputs, read, write):
+    inputs(carry="id")
+    assert (inputs.corpus.read_columns, inputs.corpus.cleaners) == (("text",), ())
+    files = [{"source": write(f"{n}.csv", "a,b\nba de,ko\n")} for n in range(2)]
+    both = read(files, text_column=["a", "b"], clean="urls", min_rows=1)
+    assert (both.read_columns, both.cleaners) == (("a", "b"), ("urls",))
 
 
 def test_what_cannot_be_carried(inputs, read):

@@ -41,9 +41,13 @@ class Columns:
     merged: bool = False
     """Whether the texts of a row become one."""
     carried: tuple[str, ...] | None = None
-    """Columns whose values accompany each row; None if the rows of the input need not be recorded."""
+    """Columns whose values accompany each row; None if none were asked for."""
     together: tuple[str, ...] = ()
     """Text columns whose texts share a document; empty if there is one."""
+    numbered: bool = True
+    """Whether rows of the source can be counted: none is left out or stacked."""
+    named: tuple[str, ...] = ()
+    """Text columns as the sources call them, where `texts` are their names once joined."""
     header: list[str] = field(default_factory=list, compare=False)
     """All columns of the table, once it has been read."""
 

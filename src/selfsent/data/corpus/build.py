@@ -70,7 +70,7 @@ class _Builder:
         self._documents = _Documents(directory / "document.npy", opened)
         self._rows = _Documents(directory / "row.npy", opened) if split else None
         self._all_documented, self._separated, self._line_by_line = True, False, True
-        inputs = columns.carried is not None
+        inputs = columns.numbered
         self._inputs = InputRowsFile(directory, columns.carried or (), split, opened) if inputs else None
         self.seen = KeySet(numbered=inputs)
         self._counts: Counter[str] = Counter()
@@ -127,7 +127,8 @@ class _Builder:
             path = self._directory / f"{name}.npy"
             digests.append(digest_file(path) if path.exists() else b"")
         digests += [name.encode() for name in label_names or ()]
-        digests += [] if self._inputs is None else [b"origins", *self._inputs.close()]
+        origins = [] if self._inputs is None else self._inputs.close()
+        digests += [] if self._columns.carried is None else [b"origins", *origins]
         fingerprint = hashlib.blake2b(repr(digests).encode(), digest_size=16).hexdigest()
         unit = "row" if len(self._columns.kept) > 1 else "sentence" if self._split or self._line_by_line else "text"
         report = CorpusReport(
@@ -144,6 +145,8 @@ class _Builder:
             "source": source,
             "fingerprint": fingerprint,
             "text_columns": self._columns.kept,
+            "read_columns": self._columns.named or self._columns.texts,
+            "cleaners": self._cleaners.names,
             "label_names": label_names,
             "carried": {} if self._inputs is None else self._inputs.kinds,
             "report": dataclasses.asdict(report),

@@ -22,7 +22,7 @@ from selfsent.data.corpus.table import Corpus, open_corpus
 from selfsent.errors import CorpusError, OutputError, SettingsError
 from selfsent.files import cache_folder, new_folder, read_json, write_json
 
-_VERSION = 2
+_VERSION = 3
 """Version of the table format and of cleaning, splitting and harvesting; raise it when one of them changes."""
 _SAMPLE, _BEGINNING = 1000, 5000
 """Texts sampled to decide whether to split all of them, and the characters read of each."""
@@ -49,7 +49,7 @@ def read_corpus(
 ) -> Corpus:
     r"""Read text in any common format into a clean, memory-mapped table of distinct sentences.
 
-    The text is read as a stream, in memory that grows by about 12 bytes a sentence. It is brought into Unicode NFC,
+    The text is read as a stream, in memory that grows by about 24 bytes a sentence. It is brought into Unicode NFC,
     freed of control characters and surplus white space; empty rows and exact duplicates are dropped; all of it is
     counted in the report. The table stays in the cache and is opened from there as long as the files do not change.
 
@@ -76,9 +76,7 @@ def read_corpus(
         stack: make the texts of several columns rows of their own, one after the other: the sentences of pairs.
         exclude: texts to leave out, such as test sets, given as `source` is; a row with one of them in any column is
             dropped and counted. Only letters and digits are compared, upper and lower case alike.
-        carry: columns to keep for each row of the input, such as ids. With any, or none (`()`), the corpus also maps
-            the rows of the input, empty and repeated ones included: `Corpus.input_rows`. That takes 12 more bytes a
-            sentence in memory, and 16 on disk.
+        carry: columns to keep for each row of the input, such as ids.
         cache: folder for tables; by default `$SELFSENT_CACHE`, else `~/.cache/selfsent`.
         min_rows: fewest distinct sentences allowed. Training needs two, encoding one.
 

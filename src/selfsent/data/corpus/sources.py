@@ -103,6 +103,8 @@ def join_sources(sources: Sequence[Source]) -> Source:
         where=tuple(dict.fromkeys(each for source in sources for each in source.columns.where)),
         stacked=False,
         merged=False,
+        numbered=all(source.columns.numbered for source in sources),
+        named=first.columns.texts if len({source.columns.texts for source in sources}) == 1 else (),
         together=tuple(dict.fromkeys(chain.from_iterable(together))),
     )
     known = all(source.identity is not None for source in sources)
@@ -142,7 +144,7 @@ def _columns(options: Mapping[str, Any]) -> Columns:
         raise SettingsError("several text_column are joined, and stack makes rows of them: give one of the two")
     carried = None if carry is None else tuple(dict.fromkeys(names(carry)))
     together = texts if merge or (stack and document) else ()
-    return Columns(texts, document, label, score, where, stack, merge, carried, together)
+    return Columns(texts, document, label, score, where, stack, merge, carried, together, not (where or stack))
 
 
 def _kinds(columns: Columns) -> str:

@@ -122,6 +122,13 @@ class InputRows:
         rows = np.asarray(self._source_rows[inputs])
         return {"row": rows, "sentence": inputs - np.searchsorted(self._source_rows, rows)}
 
+    def numbers(self, rows: Sequence[int], sentences: Sequence[int]) -> Integers:
+        """The inputs at these positions, (n,) each, the inverse of `positions`."""
+        places = np.array(rows, np.int64)
+        if self._source_rows is None:
+            return places
+        return np.asarray(np.searchsorted(self._source_rows, places) + np.array(sentences, np.int64))
+
     def describe(self, inputs: Integers) -> dict[str, list[Any]]:
         """`positions` of `inputs`, (n,), and the values of the carried columns, None where a cell was empty."""
         positions = self.positions(inputs)
@@ -206,6 +213,9 @@ class Corpus:
         self.text_columns: tuple[str, ...] = tuple(description["text_columns"])
         self.view_columns: tuple[str, ...] = tuple(description.get("view_columns", self.text_columns))
         """Text columns that methods read; all of them unless views were made."""
+        self.read_columns: tuple[str, ...] = tuple(description.get("read_columns", self.text_columns))
+        """Text columns of the source, as they were given."""
+        self.cleaners: tuple[str, ...] = tuple(description.get("cleaners", ()))
         self.fingerprint: str = description["fingerprint"]
         counts, known = description["report"], {field.name for field in fields(CorpusReport)}
         self.report = CorpusReport(**{name: value for name, value in counts.items() if name in known})
@@ -258,7 +268,7 @@ class Corpus:
 
     @cached_property
     def input_rows(self) -> InputRows:
-        """The map between rows of the input and of the corpus; recorded if `read_corpus` was given `carry`."""
+        """The map between rows of the input and of the corpus; not recorded if some were left out or stacked."""
         return InputRows(self.directory, len(self), self._carried)
 
     @cached_property

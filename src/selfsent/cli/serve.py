@@ -1,0 +1,80 @@
+"""`selfsent serve`."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import MISSING, dataclass
+from pathlib import Path
+
+from selfsent.cli.console import notice
+from selfsent.cli.options import Encoding
+from selfsent.cli.results import full_name
+from selfsent.display import counted
+from selfsent.errors import SettingsError, first_line
+from selfsent.serving.limits import Limits
+from selfsent.settings import setting
+
+TOKEN = "SELFSENT_TOKEN"
+"""Environment variable with the token that clients must send."""
+_LOCAL = ("localhost", "127.0.0.1", "[::1]")
+
+
+@dataclass(kw_only=True)
+class Serve(Limits, Encoding):
+    """Serve an index over HTTP, with a search page at /.
+
+    POST /search and POST /v1/embeddings (as OpenAI's clients call it), GET /health and /openapi.json. It listens on
+    this machine alone, unless --host says otherwise. (Needs the extra `serve`.)
+
+      selfsent index bundled tickets.csv --text-column body --id-column id --output tickets.index
+      selfsent serve tickets.index
+    """
+
+    index: str = setting(MISSING, "what selfsent index wrote", positional=True)
+    host: str = setting("127.0.0.1", "address to listen on; 0.0.0.0 for all of this machine")
+    port: int = setting(8000, "port; 0 for any that is free", minimum=0, maximum=65535)
+    token_file: str | None = setting(
+        None, f"a file with the token that clients must send (default: the variable {TOKEN}, else none)"
+    )
+    allowed_host: tuple[str, ...] = setting(
+        (), "a host name that requests without a token may carry, besides localhost: that of a proxy", repeat=True
+    )
+    model: str | None = setting(None, "where the model of the index is now (default: where it was)")
+
+    def run(self) -> None:
+        """Serve."""
+        from selfsent.search.index import Index
+
+        token, local = self._token(), self.host in (*_LOCAL, "::1")
+        try:
+            from selfsent.serving.app import application
+            from selfsent.serving.engine import Engine
+            from selfsent.serving.server import listen, serve
+        except ImportError:
+            raise SettingsError("serve needs a web server: pip install 'selfsent[serve]'") from None
+        listening, index = listen(self.host, self.port), Index(Path(self.index))
+        name, seen = self.model or index.model, list[str]()
+        engine = Engine(index, self.load(name, None, seen))
+        index.check_model(seen[0], full_name(name))
+        if not token and not local:
+            notice(f"whoever reaches {self.host} may search and encode: set {TOKEN}, or give --token-file")
+        names = () if token or not local else (*_LOCAL, *map(str.lower, self.allowed_host))
+        shown, port = f"[{self.host}]" if ":" in self.host else self.host, listening.getsockname()[1]
+        notice(f"{counted(len(index), 'text')} of {self.index} at http://{shown}:{port}/ (Ctrl-C stops)")
+        serve(application(engine, self, token, names), listening, self.timeout)
+        notice("stopped")
+
+    def _token(self) -> str | None:
+        """The token, if any.
+
+        Raises:
+            SettingsError: the file cannot be read, or the token is empty or has signs that no header can carry.
+        """
+        try:
+            token = Path(self.token_file).read_text() if self.token_file else os.environ.get(TOKEN)
+        except (OSError, UnicodeDecodeError) as error:
+            raise SettingsError(f"--token-file {self.token_file} cannot be read: {first_line(error)}") from error
+        if token is not None and not re.fullmatch(r"[!-~]+", token := token.strip()):
+            raise SettingsError(f"the token of --token-file or {TOKEN} must be one line of letters, digits and signs")
+        return token

@@ -1,0 +1,152 @@
+// The search page. Texts come from anywhere: they only go into `textContent`, values of fields, and JSON.
+(() => {
+  "use strict";
+  const part = (name) => document.querySelector(name);
+  const [ask, query, filters, fields, count, said, hits, secret] =
+    ["#ask", "#query", "#filters", ".fields", "#filters summary span", "#said", "#hits", "#token"].map(part);
+  const positions = ["row", "sentence", "repeats"], numbers = ["score", "cosine", "words"];
+  const seen = {};
+  let asked = 0, token = sessionStorage.getItem("token");
+
+  const make = (name, text, properties) => Object.assign(document.createElement(name), { textContent: text ?? "" }, properties);
+
+  const say = (text, wrong = false) => {
+    said.textContent = text;
+    said.classList.toggle("wrong", wrong);
+  };
+
+  const locked = (is) => {
+    secret.hidden = !is;
+    ask.hidden = is;
+    if (is) secret.querySelector("input").focus();
+  };
+
+  const fetched = async (path, body) => {
+    const headers = { "Content-Type": "application/json", ...(token ? { Authorization: `Bearer ${token}` } : {}) };
+    const got = await fetch(path, body ? { method: "POST", headers, body: JSON.stringify(body) } : { headers });
+    if (got.status === 401) locked(true);
+    const answer = await got.json();
+    if (!got.ok) throw new Error(answer.error.message);
+    return answer;
+  };
+
+  const inputs = () => [...fields.querySelectorAll("input")];
+  const where = () => inputs().filter((input) => input.value).map((input) => `${input.name}=${input.value}`);
+
+  const field = (name) => {
+    const label = make("label", name), input = make("input", "", { name, dir: "auto", autocomplete: "off" });
+    const list = make("datalist", "", { id: `values-${fields.children.length}` });
+    input.setAttribute("list", list.id);
+    input.addEventListener("change", () => { if (query.value.trim()) search(); });
+    label.append(input, list);
+    seen[name] = list;
+    return label;
+  };
+
+  // Values that hits had are offered in the filters: the index is not read for them.
+  const offer = (name, value) => {
+    const list = seen[name];
+    if (list && list.children.length < 100 && ![...list.children].some((one) => one.value === value)) {
+      list.append(make("option", "", { value }));
+    }
+  };
+
+  const shown = (hit) => {
+    const line = make("li", "", { tabIndex: -1 }), about = make("div", "", { className: "about" });
+    about.append(make("b", hit.score.toFixed(3), { title: `cosine ${hit.cosine.toFixed(3)}, words ${hit.words.toFixed(3)}` }));
+    for (const [name, value] of Object.entries(hit)) {
+      if (name === "parts" || numbers.includes(name) || value === null) continue;
+      if (positions.includes(name) && (name !== "repeats" || !value)) continue;
+      if (name === "repeats") about.append(make("span", `and ${value} more like it`, { className: "soft" }));
+      else if (seen[name]) {
+        const chip = make("button", `${name}: ${value}`, { type: "button", title: "only these", dir: "auto" });
+        chip.addEventListener("click", () => {
+          inputs().find((input) => input.name === name).value = value;
+          filters.open = true;
+          search();
+        });
+        about.append(chip);
+        offer(name, String(value));
+      }
+    }
+    const text = make("p", "", { className: "body short", dir: "auto" });
+    (hit.parts ?? []).forEach((piece, place) => text.append(place % 2 ? make("mark", piece) : piece));
+    line.append(about, text);
+    return line;
+  };
+
+  // A long text is folded, and then begins shortly before its first marked word.
+  const fold = (line) => {
+    const text = line.querySelector(".body"), lead = text.firstChild, whole = lead?.data ?? "";
+    if (text.scrollHeight <= text.clientHeight + 1) return;
+    const more = make("button", "", { type: "button", className: "more" });
+    const show = (short) => {
+      more.textContent = short ? "more" : "less";
+      lead.data = short && whole.length > 250 && text.children.length ? `… ${whole.slice(-80)}` : whole;
+    };
+    more.addEventListener("click", () => show(text.classList.toggle("short")));
+    show(true);
+    line.append(more);
+  };
+
+  const search = async () => {
+    const mine = ++asked, text = query.value.trim(), conditions = where();
+    count.textContent = conditions.length ? `(${conditions.length})` : "";
+    if (!text) return;
+    history.replaceState(null, "", `#${new URLSearchParams([["q", text], ...conditions.map((one) => ["where", one])])}`);
+    say("…");
+    try {
+      const body = { query: text, top: 20, mark: true, ...(conditions.length ? { where: conditions } : {}) };
+      const answer = await fetched("search", body);
+      if (mine !== asked) return;
+      hits.replaceChildren(...answer.hits.map(shown));
+      [...hits.children].forEach(fold);
+      say(answer.hits.length ? `${answer.hits.length} nearest texts, best first` : "nothing is left by these filters");
+    } catch (error) {
+      if (mine === asked) say(error.message, true);
+    }
+  };
+
+  const start = async () => {
+    try {
+      const about = await fetched("health");
+      locked(!about.columns);
+      if (!about.columns) return token && say("this is not the token", true);
+      const names = Object.keys(about.columns).filter((name) => !positions.includes(name));
+      fields.replaceChildren();
+      names.forEach((name) => fields.append(field(name)));
+      filters.hidden = !names.length;
+      say(`${about.texts.toLocaleString("en")} texts, encoded by ${about.model}`);
+      const given = new URLSearchParams(location.hash.slice(1));
+      query.value = given.get("q") ?? query.value;
+      for (const one of given.getAll("where")) {
+        const input = inputs().find((each) => one.startsWith(`${each.name}=`));
+        if (input) {
+          input.value = one.slice(input.name.length + 1);
+          filters.open = true;
+        }
+      }
+      search();
+    } catch (error) {
+      say(error.message, true);
+    }
+  };
+
+  ask.addEventListener("submit", (event) => { event.preventDefault(); search(); });
+  secret.addEventListener("submit", (event) => {
+    event.preventDefault();
+    token = secret.querySelector("input").value;
+    sessionStorage.setItem("token", token);
+    start();
+  });
+  document.addEventListener("keydown", (event) => {
+    const typing = event.target.matches("input"), lines = [...hits.children];
+    const at = lines.indexOf(event.target.closest?.("#hits li"));
+    const to = (line) => { event.preventDefault(); line?.focus(); };
+    if (event.key === "Escape" || (event.key === "/" && !typing)) { to(query); query.select(); }
+    else if (event.key === "ArrowDown" && (at >= 0 || event.target === query)) to(lines[at + 1]);
+    else if (event.key === "ArrowUp" && at >= 0) to(lines[at - 1] ?? query);
+    else if (event.key === "Enter" && at >= 0 && event.target === lines[at]) lines[at].querySelector(".more")?.click();
+  });
+  start();
+})();

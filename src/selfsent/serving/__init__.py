@@ -1,0 +1,1 @@
+"""An index as a service: requests, batches, HTTP and the search page."""

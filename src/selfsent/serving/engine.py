@@ -1,0 +1,129 @@
+"""The blocking half of the service: batches of requests become vectors, hits and answers."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from selfsent.errors import SettingsError
+from selfsent.lexical import Analyzer
+from selfsent.models.encoder import Encoder
+from selfsent.models.encoding import encode
+from selfsent.search import Index
+from selfsent.search.nearest import Hit
+from selfsent.search.vectors import unit
+from selfsent.serving.batches import CHARACTERS, TOGETHER
+from selfsent.serving.requests import EmbeddingsRequest, SearchRequest
+
+Piece = SearchRequest | EmbeddingsRequest
+
+
+def size_of(piece: Piece) -> int:
+    """Characters in a piece of work."""
+    return len(piece.query) if isinstance(piece, SearchRequest) else sum(map(len, piece.input))
+
+
+def pieces_of(request: EmbeddingsRequest) -> Iterator[EmbeddingsRequest]:
+    """A request in pieces, between which others get their turn."""
+    start = characters = 0
+    for end, text in enumerate(request.input):
+        characters += len(text)
+        if end > start and (end - start == TOGETHER or characters > CHARACTERS):
+            yield replace(request, input=request.input[start:end], start=start)
+            start, characters = end, len(text)
+    yield replace(request, input=request.input[start:], start=start)
+
+
+class Engine:
+    """An index and its encoder, for one thread at a time.
+
+    Args:
+        index: what is searched.
+        encoder: that of the index.
+    """
+
+    def __init__(self, index: Index, encoder: Encoder) -> None:
+        self.index, self._encoder = index, encoder
+        self._analyzer = Analyzer(index.language)
+
+    @property
+    def model(self) -> str:
+        """The name of the encoder, without the folders above a directory."""
+        path = Path(self.index.model)
+        return "/".join(path.parts[-2:]) if path.is_absolute() else self.index.model
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What is searched, in a few words."""
+        columns = {name: kind.__name__ for name, kind in self.index.columns.items() if name != "text"}
+        return {"model": self.model, "texts": len(self.index), "columns": columns}
+
+    def work(self, pieces: Sequence[Piece]) -> list[Any]:
+        """For each piece its answer, or the exception that it met: other pieces of a batch do not suffer from it."""
+        groups: defaultdict[Any, list[int]] = defaultdict(list)
+        for number, piece in enumerate(pieces):
+            groups[_kind_of(piece)].append(number)
+        found: list[Any] = [None] * len(pieces)
+        for (way, *_), numbers in groups.items():
+            try:
+                answers: Sequence[Any] = getattr(self, way)([pieces[number] for number in numbers])
+            except Exception as error:
+                answers = [error] * len(numbers)
+            for number, answer in zip(numbers, answers, strict=True):
+                found[number] = answer
+        return found
+
+    def _search(self, requests: Sequence[SearchRequest]) -> list[list[dict[str, Any]]]:
+        """The hits of requests that differ in their queries alone."""
+        one, texts = requests[0], [request.query for request in requests]
+        vectors = encode(self._encoder, texts, side="query")
+        with self.index.snapshot():
+            found = self.index.search(vectors, one.top, texts, one.word_weight, where=one.where)
+            return [self._told(request, hits) for request, hits in zip(requests, found, strict=True)]
+
+    def _told(self, request: SearchRequest, hits: Sequence[Hit]) -> list[dict[str, Any]]:
+        terms = set(self._analyzer(request.query)) if request.mark else set[str]()
+        told = []
+        for hit, about in zip(hits, self.index.describe(hits, request.where), strict=True):
+            numbers = {"score": hit.score, "cosine": hit.cosine, "words": hit.words}
+            row = {name: round(number, 6) for name, number in numbers.items()} | about
+            row["text"] = row["text"][: request.length]
+            row |= {"parts": self._analyzer.split_at(row.pop("text"), terms)} if request.mark else {}
+            told.append(row)
+        return told
+
+    def _embed(self, requests: Sequence[EmbeddingsRequest]) -> list[tuple[list[str], int]]:
+        """For each request the entries of its answer as JSON, and the number of tokens."""
+        one, width = requests[0], self._encoder.embedding_size
+        if one.dimensions is not None and one.dimensions > width:
+            raise SettingsError(f"dimensions is {one.dimensions}; the vectors of this model have {width}")
+        texts = [text for request in requests for text in request.input]
+        vectors = unit(unit(encode(self._encoder, texts, side=one.input_type))[:, : one.dimensions])
+        read = self._encoder.tokenizer(texts, truncation=True, max_length=self._encoder.tokenizer.model_max_length)
+        told, start = [], 0
+        for request in requests:
+            part = slice(start, start + len(request.input))
+            entries = [
+                json.dumps({"object": "embedding", "index": request.start + at, "embedding": _spelled(vector, one)})
+                for at, vector in enumerate(vectors[part])
+            ]
+            told.append((entries, sum(map(len, read["input_ids"][part]))))
+            start += len(request.input)
+        return told
+
+
+def _spelled(vector: Any, request: EmbeddingsRequest) -> Any:
+    numbers = vector.astype("<f4")
+    return numbers.tolist() if request.encoding_format == "float" else base64.b64encode(numbers.tobytes()).decode()
+
+
+def _kind_of(piece: Piece) -> tuple[Any, ...]:
+    """What the pieces have in common that are computed at once: the method, and what it reads of the first of them."""
+    if isinstance(piece, SearchRequest):
+        return "_search", piece.top, piece.where, piece.word_weight
+    return "_embed", piece.dimensions, piece.input_type, piece.encoding_format

@@ -1,0 +1,79 @@
+import numpy as np
+import pytest
+
+from selfsent.errors import DataError
+from selfsent.search import ivf
+from selfsent.search.ivf import IVF, training_rows
+
+
+def in_groups(groups, each=10, size=16, seed=0, noise=0.3):
+    draw = np.random.default_rng(seed)
+    vectors = draw.normal(size=(groups, size)).repeat(each, axis=0)
+    vectors = (vectors + noise * draw.normal(size=vectors.shape)).astype(np.float32)
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+def filled(vectors):
+    found = IVF.trained(vectors[: training_rows(len(vectors))], len(vectors))
+    found.add(vectors, np.arange(len(vectors)))
+    return found
+
+
+def nearest(vectors, top):
+    cosine = vectors @ vectors.T
+    np.fill_diagonal(cosine, -2)
+    return np.argsort(-cosine, axis=1)[:, :top]
+
+
+def test_lists_are_searched_until_enough_is_found(monkeypatch):
+    monkeypatch.setattr(ivf, "SAMPLE", 2000)
+    vectors = in_groups(200, noise=1)
+    lists = filled(vectors)
+    recall = lists.tune(0.9)
+    assert 1 <= lists.nprobe < lists.nlist
+    found = lists.search(vectors, 11)[1]
+    exact = nearest(vectors, 10)
+    share = np.mean([len(set(a) & set(b)) for a, b in zip(found, exact, strict=True)]) / 10
+    assert share == pytest.approx(recall, abs=0.01)
+    assert recall >= 0.9
+    fewer, probed = lists.tune(0.3), lists.nprobe
+    assert lists.tune(1) == 1
+    assert fewer < recall
+    assert probed < lists.nprobe <= lists.nlist
+
+
+def test_vectors_come_back_from_lists_and_from_a_file(tmp_path):
+    vectors = in_groups(30)
+    lists = filled(vectors)
+    lists.write(tmp_path / "v")
+    for each in (lists, IVF.read(tmp_path / "v"), IVF.read(tmp_path / "v", mapped=False)):
+        back = np.zeros_like(vectors)
+        for rows, part in each.lists():
+            back[rows] = part
+        np.testing.assert_allclose(back, vectors, atol=3e-4)
+        np.testing.assert_array_equal(each.take(np.array([3, 70, 299])), back[[3, 70, 299]])
+    (tmp_path / "v").write_bytes(b"nothing")
+    with pytest.raises(DataError, match="damaged"):
+        IVF.read(tmp_path / "v")
+
+
+def test_a_selection_is_all_that_is_searched():
+    vectors = in_groups(30)
+    lists, mask = filled(vectors), np.zeros(300, bool)
+    mask[::7] = True
+    lists.nprobe = 1
+    found = lists.search(vectors[:5], 20, IVF.selector(mask), float(mask.mean()))[1]
+    assert set(found.ravel().tolist()) - {-1} <= set(np.flatnonzero(mask).tolist())
+    everything = lists.search(vectors[:5], 20, IVF.selector(mask), 1e-9)[1]
+    expected = np.flatnonzero(mask)[np.argsort(-vectors[:5] @ vectors[mask].T, axis=1)[:, :20]]
+    np.testing.assert_array_equal(np.sort(everything), np.sort(expected))
+
+
+def test_lists_are_filled_again():
+    vectors = in_groups(30)
+    lists = filled(vectors)
+    lists.take(np.array([1]))
+    again = lists.emptied()
+    assert len(again) == 0
+    again.add(vectors[:40], np.arange(40))
+    np.testing.assert_allclose(again.take(np.array([3, 39])), vectors[[3, 39]], atol=3e-4)

@@ -1,0 +1,193 @@
+"""The service over real sockets."""
+
+import base64
+import http.client
+import json
+import socket
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from urllib.parse import urlsplit
+
+import numpy as np
+import pytest
+
+from selfsent.models.encoding import encode
+from selfsent.models.loading import load_encoder
+
+
+def ask(url, path, body=None, method=None, **headers):
+    """Status, headers and body of an answer; JSON read."""
+    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=20)
+    sent = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+    connection.request(method or ("GET" if body is None else "POST"), path, sent, headers)
+    answer = connection.getresponse()
+    text = answer.read()
+    connection.close()
+    is_json = answer.headers.get("content-type") == "application/json"
+    return answer.status, answer.headers, json.loads(text) if is_json else text.decode()
+
+
+def test_search_finds_by_ids_and_marks_words(url):
+    status, _, told = ask(url, "/search", {"query": "a printer", "top": 3, "mark": True})
+    assert (status, told["model"], len(told["hits"])) == (200, "bundled", 3)
+    first = told["hits"][0]
+    assert (first["id"], first["team"]) == ("T-1", "sales")
+    assert "".join(first["parts"]) == "The printer on the second floor does not answer."
+    assert first["parts"][1::2] == ["printer"]
+    plain = ask(url, "/search", {"query": "a printer", "top": 3, "length": 11})[2]["hits"]
+    assert [hit["id"] for hit in plain] == [hit["id"] for hit in told["hits"]]
+    assert plain[0]["text"] == "The printer"
+    scores = [hit["score"] for hit in plain]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_searches_that_arrive_together_are_those_that_arrive_alone(url):
+    queries = [{"query": word, "top": top} for word in ("printer", "invoice", "password") for top in (1, 2)] * 5
+    alone = [ask(url, "/search", query)[2] for query in queries[:6]] * 5
+    with ThreadPoolExecutor(10) as threads:
+        assert [answer[2] for answer in threads.map(lambda query: ask(url, "/search", query), queries)] == alone
+
+
+@pytest.mark.parametrize("count", [1, 200])
+def test_embeddings_are_the_models_own_of_length_one(url, count):
+    texts = [f"ticket {number} of the printer" for number in range(count)]
+    status, _, told = ask(url, "/v1/embeddings", {"input": texts, "model": "any"})
+    assert (status, told["object"], told["model"]) == (200, "list", "bundled")
+    assert [entry["index"] for entry in told["data"]] == list(range(count))
+    model = load_encoder("bundled")
+    expected = encode(model, texts)
+    expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+    np.testing.assert_allclose([entry["embedding"] for entry in told["data"]], expected, atol=1e-6)
+    tokens = sum(map(len, model.tokenizer(texts)["input_ids"]))
+    assert told["usage"] == {"prompt_tokens": tokens, "total_tokens": tokens}
+    short = ask(url, "/v1/embeddings", {"input": texts, "dimensions": 5, "encoding_format": "base64"})[2]["data"]
+    found = np.frombuffer(base64.b64decode(short[-1]["embedding"]), "<f4")
+    np.testing.assert_allclose(found, expected[-1, :5] / np.linalg.norm(expected[-1, :5]), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "expected", "said"),
+    [
+        ("/search", b"{", 400, "no JSON"),
+        ("/search", {"query": "a", "top": 1000}, 400, "at most 100"),
+        ("/v1/embeddings", {"input": "a", "dimensions": 1000}, 400, "the vectors of this model have 384"),
+        ("/v1/embeddings", {"input": [1]}, 400, "send texts, not tokens"),
+        ("/search", b'"' + b"a" * (5 << 20) + b'"', 413, "larger than 4,194,304 bytes"),
+        ("/nothing", None, 404, "no such path"),
+        ("/search", None, 404, "not by this method"),
+    ],
+)
+def test_what_is_refused_is_said_as_openai_says_it(url, path, body, expected, said):
+    status, headers, told = ask(url, path, body)
+    assert status == expected
+    assert said in told["error"]["message"]
+    assert told["error"]["type"] == "invalid_request_error"
+    assert headers["x-content-type-options"] == "nosniff"
+
+
+def test_an_unknown_length_has_the_same_limit(url):
+    with socket.create_connection(urlsplit(url).netloc.split(":"), timeout=20) as client:
+        client.sendall(b"POST /search HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n")
+        answer = b""
+        try:
+            for _ in range(600):
+                client.sendall(b"10000\r\n" + b"a" * 65536 + b"\r\n")
+        except OSError:
+            pass  # the service hung up
+        while part := client.recv(4096):
+            answer += part
+            if b"larger than" in answer:
+                break
+    assert answer.startswith(b"HTTP/1.1 413 ")
+
+
+def test_only_the_token_opens(engine, serving):
+    with serving(engine, token="s3cret") as url:
+        for path, body in (("/search", {"query": "printer"}), ("/v1/embeddings", {"input": "printer"})):
+            for headers in (
+                {},
+                {"Authorization": "Bearer s3cre"},
+                {"Authorization": "Bearer é"},
+                {"Authorization": "s3cret"},
+            ):
+                status, about, told = ask(url, path, body, **headers)
+                assert (status, about["www-authenticate"]) == (401, "Bearer")
+                assert "give the token" in told["error"]["message"]
+            assert ask(url, path, body, Authorization="Bearer s3cret")[0] == 200
+        assert ask(url, "/health")[2] == {"status": "ok"}
+        assert ask(url, "/health", Authorization="Bearer s3cret")[2]["texts"] == 7
+        assert "T-1" not in ask(url, "/")[2]
+
+
+def test_foreign_host_names_are_refused(engine, serving):
+    with serving(engine, names=("localhost", "127.0.0.1")) as url:
+        assert ask(url, "/health")[0] == ask(url, "/health", Host="LOCALHOST:80")[0] == 200
+        assert ask(url, "/health", Host="evil.example")[0] == 421
+        assert ask(url, "/search", {"query": "a"}, Host="")[0] == 421
+
+
+class Slow:
+    """An engine that waits until it may answer."""
+
+    model, about = "slow", {}
+
+    def __init__(self):
+        self.may = threading.Event()
+
+    def work(self, pieces):
+        self.may.wait(20)
+        return [[] for _ in pieces]
+
+
+def test_who_comes_when_too_many_wait_is_told_to_come_again(serving):
+    engine = Slow()
+    with serving(engine, max_waiting=2) as url, ThreadPoolExecutor(8) as threads:
+        asked = [threads.submit(ask, url, "/search", {"query": "a"}) for _ in range(8)]
+        while sum(each.done() for each in asked) < 5:
+            time.sleep(0.01)
+        engine.may.set()
+        answers = [each.result() for each in asked]
+    assert {status for status, *_ in answers} == {200, 503}
+    for status, headers, told in answers:
+        if status == 503:
+            assert headers["retry-after"] == "1"
+            assert "come again" in told["error"]["message"]
+
+
+def test_slow_answers_and_slow_clients_end(serving):
+    engine = Slow()
+    with serving(engine, timeout=0.3) as url:
+        assert ask(url, "/search", {"query": "a"})[0] == 503
+        engine.may.set()
+        begun = b"POST /search HTTP/1.1\r\nHost: localhost\r\n"
+        for sent, expected in ((begun + b"Content-Length: 99\r\n\r\n{", b"HTTP/1.1 408 "), (begun, b""), (b"", b"")):
+            with socket.create_connection(urlsplit(url).netloc.split(":"), timeout=20) as client:
+                client.sendall(sent)
+                try:
+                    assert client.recv(13) == expected
+                except ConnectionResetError:
+                    assert expected == b""
+
+
+def test_long_headers_are_refused(url):
+    assert ask(url, "/health", X="a" * 40_000)[0] == 400
+
+
+def test_a_bug_is_logged_without_the_text(serving, capfd):
+    class Broken(Slow):
+        def work(self, pieces):
+            raise KeyError(pieces[0].query)
+
+    with serving(Broken()) as url:
+        status, _, told = ask(url, "/search", {"query": "a secret text"})
+    assert (status, told["error"]["message"]) == (500, "an error of the service")
+    out, err = capfd.readouterr()
+    assert "KeyError while answering /search" in err
+    assert "secret" not in out + err
+
+
+def test_the_description_is_served(url):
+    status, _, told = ask(url, "/openapi.json")
+    assert status == 200
+    assert set(told["paths"]) == {"/search", "/v1/embeddings", "/health"}

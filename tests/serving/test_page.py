@@ -1,0 +1,95 @@
+"""The search page in a real browser: marked words, filters, keys, the token, and hostile text in every field."""
+
+import pytest
+
+
+@pytest.fixture
+def opened(browser):
+    """Open a page so wide and in these colours; errors on it are looked at when the test is over."""
+    troubles = []
+
+    def of(url, width=1000, scheme="light", accept=()):
+        page = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme).new_page()
+        page.on("console", lambda said: said.type == "error" and troubles.append(said.text))
+        page.on("pageerror", lambda error: troubles.append(str(error)))
+        page.on("request", lambda asked: asked.url.startswith(url) or troubles.append(asked.url))
+        page.goto(url)
+        return page
+
+    yield of
+    assert troubles == []
+
+
+def find(page, text):
+    page.get_by_label("What to look for").fill(text)
+    page.keyboard.press("Enter")
+    page.locator("#said", has_text="best first").wait_for()
+
+
+def test_hits_have_their_ids_and_marked_words(opened, url):
+    page = opened(f"{url}/")
+    page.wait_for_selector("#filters:not([hidden])")
+    assert page.locator("#said").text_content() == "7 texts, encoded by bundled"
+    find(page, "The printer does not answer")
+    first = page.locator("#hits li").first
+    assert first.locator("button").first.text_content() == "id: T-1"
+    assert first.locator(".body").text_content() == "The printer on the second floor does not answer."
+    marked = first.locator("mark").all_text_contents()
+    assert {"printer", "answer"} <= set(marked)
+    assert page.url.endswith("#q=The+printer+does+not+answer")
+    page.reload()
+    page.wait_for_selector("#hits li")
+    assert page.locator("#hits button").first.text_content() == "id: T-1"
+
+
+def test_hostile_text_is_text(opened, url):
+    page = opened(f"{url}/")
+    for _ in range(2):
+        find(page, "</script><script>window.ran = 1</script> printing printed printers")
+        page.reload()
+        page.wait_for_selector("#hits li")
+    assert page.evaluate("window.ran") is None
+    assert page.locator("#hits script, #hits img, #hits svg").count() == 0
+    assert "<img src=x onerror='window.ran = 1'> printing" in page.locator("#hits .body").all_text_contents()
+
+
+def test_the_keyboard_reaches_everything(opened, url):
+    page = opened(f"{url}/")
+    find(page, "printing takes an hour")
+    at = "[...document.querySelectorAll('#hits li')].indexOf(document.activeElement)"
+    places = []
+    for key in ("ArrowDown", "ArrowDown", "ArrowUp", "ArrowUp"):
+        page.keyboard.press(key)
+        places.append(page.evaluate(at))
+    assert places == [0, 1, 0, -1]
+    assert page.evaluate("document.activeElement.id") == "query"
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("/")
+    assert page.evaluate("document.activeElement.id") == "query"
+    long = page.locator("#hits li", has_text="Nobody knows why").first
+    before = long.bounding_box()["height"]
+    long.focus()
+    page.keyboard.press("Enter")
+    assert long.bounding_box()["height"] > before
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_telephone_shows_all_of_its_width_in_both_colours(opened, url, scheme):
+    page = opened(f"{url}/", 400, scheme)
+    find(page, "printers")
+    page.locator("summary").click()
+    assert page.evaluate("document.documentElement.scrollWidth") == 400
+    background = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert background == {"light": "rgb(255, 255, 255)", "dark": "rgb(22, 22, 22)"}[scheme]
+
+
+def test_the_page_asks_for_the_token(opened, engine, serving):
+    with serving(engine, token="s3cret") as url:
+        page = opened(f"{url}/")
+        page.get_by_label("token").fill("s3cret")
+        page.keyboard.press("Enter")
+        find(page, "printer")
+        assert not page.locator("#token").is_visible()
+        page.reload()
+        find(page, "invoice")
+        assert page.locator("#hits button").first.text_content() == "id: T-2"
