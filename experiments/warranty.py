@@ -10,6 +10,9 @@ random. Every share of the training is scored on both halves of the exam, on the
 that these documents answer; nothing is chosen by those. Transformers read and learn 128 tokens. Rows that are there are
 not computed again. `--base minilm=DIR` gives a directory a name. `--seen` draws the exam from documents of the training
 instead.
+
+Rows with `ends_only` are of an earlier version, which merged tables without turning them first; its shares in between
+are left out.
 """
 
 from __future__ import annotations
@@ -141,6 +144,7 @@ def table(rows: list[dict[str, Any]]) -> str:
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for row in rows:
         kind = "shuffled" if row["placebo"] else "exam from training" if row["seen"] else "real"
+        kind += ", a = 1 or 0" * row["ends_only"]
         groups.setdefault((row["base"], row["set"], kind), []).append(row)
     for (base, name, kind), found in sorted(groups.items()):
         picks = [
@@ -176,6 +180,7 @@ def main() -> None:
     name, _, directory = options.base.partition("=")
     for seed, each in product(range(options.seeds), options.sets):
         row = {"base": name, "set": each, "placebo": options.placebo, "seen": options.seen, "seed": seed}
+        row["ends_only"] = False
         if any(row.items() <= other.items() for other in kept(options.output)):
             continue
         done = row_of(row, directory or name, options.data, options.runs)

@@ -74,6 +74,14 @@ def test_only_held_out_documents_are_asked_for():
     assert [len(half.queries) for half in exam.halves] == [5, 5]
 
 
+def test_the_first_of_two_sentences_is_a_title():
+    rows = [{"text": f"{what} of lot{n}", "document": n} for n in range(20) for what in ("title", "a long story")]
+    corpus = read_corpus(rows, document_column="document")
+    exam = held_exam(corpus, np.arange(16, 40), np.arange(16))
+    assert {query.kind for query in exam.queries} == {"title"}
+    assert len(exam.queries) == 8
+
+
 def test_pairs_ask_for_their_partners():
     rows = [{"question": f"who has lot{n}", "answer": f"owner{n} has the red lot{n} now"} for n in range(40)]
     corpus = read_corpus(rows, text_columns=("question", "answer"))

@@ -13,8 +13,9 @@ The one that is best on half of the queries is taken, if it is ahead of the iden
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +68,8 @@ class Adapter:
     @classmethod
     def identity(cls, size: int, words: float) -> Adapter:
         """The map that changes nothing, of vectors of this size."""
-        return cls("identity", *(np.zeros(shape, np.float32) for shape in ((size, 1), (1, size), (size,))), words)
+        down, up, shift = (np.zeros(shape, np.float32) for shape in ((size, 1), (1, size), (size,)))
+        return cls("identity", down, up, shift, words)
 
     def __call__(self, queries: Vectors) -> Vectors:
         """Queries (q, d) as unit vectors to multiply with those of documents.
@@ -80,7 +82,7 @@ class Adapter:
                 f"the adapter is for vectors of {len(self.shift)} numbers, and these have {queries.shape[1]}"
             )
         rows = unit(queries)
-        return unit(rows + rows @ self.down @ self.up + self.shift)
+        return unit(np.asarray(rows + rows @ self.down @ self.up + self.shift, np.float32))
 
     def save(self, path: Path) -> None:
         """Write a `.safetensors` file.
@@ -120,6 +122,10 @@ class Adapter:
         return made
 
 
+Make = Callable[[Vectors, Vectors], Adapter]
+"""Queries and the means of their answers, (q, d) each -> what is learned from them."""
+
+
 class Adapted(Encoder):
     """An encoder whose query vectors go through a map; see `Encoder.sides`."""
 
@@ -152,9 +158,12 @@ def of_files(folder: Path, documents: Vectors, queries: Vectors, name: str) -> E
                 f"the vectors of {what} have the shape {rows.shape}, and {folder} has {len(texts):,} lines there; give"
                 " a vector of one size for each line, in order"
             )
-        place = dict(zip(texts, rows, strict=True))
-        found.append(lambda asked, place=place: np.stack([place[text] for text in asked]))
+        found.append(_looked_up(dict(zip(texts, rows, strict=True))))
     return Encoder(found[1], name, searching=found)
+
+
+def _looked_up(place: dict[str, Vectors]) -> Callable[[Sequence[str]], Vectors]:
+    return lambda texts: np.stack([place[text] for text in texts])
 
 
 @dataclass(frozen=True)
@@ -215,24 +224,22 @@ def adapt(
         changed = Adapted(encoder, change)
         return task.score(Hybrid(changed, weight) if weight else changed)
 
-    tried: list[tuple[Callable[..., Adapter], float, Score]] = []
-    for make in _makers(documents):
+    def tried_with(make: Make, weights: Iterable[float]) -> Iterator[tuple[Make, float, Score]]:
         crossed = _cross_fitted(make, queries, answers)
-        tried.append((make, own, score(dev, lambda asked, rows=crossed: rows, own)))
+        yield from ((make, weight, score(dev, lambda asked: crossed, weight)) for weight in weights)
+
+    tried = [each for make in _makers(documents) for each in tried_with(make, [own])]
     before = score(dev, none, own)
     if word_weight is None:
         best = sorted(tried, key=lambda each: -each[2].score)[:_WEIGHED]
-        for make in [lambda queries, answers: none, *(each[0] for each in best)]:
-            crossed = _cross_fitted(make, queries, answers)
-            for weight in sorted({0.0, *WEIGHTS} - {own}):
-                tried.append((make, weight, score(dev, lambda asked, rows=crossed: rows, weight)))
+        for make in [_always(none), *(each[0] for each in best)]:
+            tried += tried_with(make, sorted({0.0, *WEIGHTS} - {own}))
     means, samples = np.array([each[2].score for each in tried]), np.stack([each[2].samples for each in tried])
     shown = score(test, none, own)
     if not paired_best(means, before.score, samples, before.samples).low > 0:
         return Adaptation(none, (before, shown), (before, shown))
     make, weight, after = tried[int(means.argmax())]
-    made = make(queries, answers)
-    adapter = Adapter(made.name, made.down, made.up, made.shift, weight)
+    adapter = replace(make(queries, answers), words=weight)
     return Adaptation(adapter, (before, shown), (after, score(test, adapter, weight)))
 
 
@@ -243,30 +250,30 @@ def _answers(grades: Sequence[Any], documents: Vectors) -> Vectors:
     return np.asarray(np.stack(found), np.float32)
 
 
-def _makers(documents: Vectors) -> Iterator[Callable[[Vectors, Vectors], Adapter]]:
+def _makers(documents: Vectors) -> Iterator[Make]:
     """Functions of queries and answers, (q, d) each, that make the candidates."""
     size, mean = documents.shape[1], documents.mean(0)
     centred = (documents - mean).astype(np.float64)
     spread, directions = np.linalg.eigh(centred.T @ centred / len(documents))
     spread, directions = np.maximum(spread[::-1], 1e-12), directions[:, ::-1]
     none = Adapter.identity(size, 0)
-
-    def fixed(made: Adapter) -> Callable[[Vectors, Vectors], Adapter]:
-        return lambda queries, answers: made
-
     for share in MEANS:
-        yield fixed(Adapter(f"{share:g} of the mean taken off", none.down, none.up, np.float32(-share) * mean, 0))
+        yield _always(Adapter(f"{share:g} of the mean taken off", none.down, none.up, np.float32(-share) * mean, 0))
     for rank in RANKS:
         if rank < min(size, len(documents)):
             for power in STRENGTHS:
                 damped = 1 - (spread[rank] / spread[:rank]) ** power
                 down, up = _single(directions[:, :rank] * damped), _single(-directions[:, :rank].T)
-                yield fixed(Adapter(f"{rank} directions damped by {power:g}", down, up, none.shift, 0))
+                yield _always(Adapter(f"{rank} directions damped by {power:g}", down, up, none.shift, 0))
     for ridge in RIDGES:
-        yield lambda queries, answers, ridge=ridge: _regression(queries, answers, ridge)
+        yield partial(_regression, ridge)
 
 
-def _regression(queries: Vectors, answers: Vectors, ridge: float) -> Adapter:
+def _always(made: Adapter) -> Make:
+    return lambda queries, answers: made
+
+
+def _regression(ridge: float, queries: Vectors, answers: Vectors) -> Adapter:
     """W of minimal |Q + Q W − A|² + ridge · |W|², in its strongest directions."""
     one, size = queries.astype(np.float64), queries.shape[1]
     moments = one.T @ one
@@ -280,7 +287,7 @@ def _single(values: NDArray[np.float64]) -> Vectors:
     return np.ascontiguousarray(values, np.float32)
 
 
-def _cross_fitted(make: Callable[[Vectors, Vectors], Adapter], queries: Vectors, answers: Vectors) -> Vectors:
+def _cross_fitted(make: Make, queries: Vectors, answers: Vectors) -> Vectors:
     """The queries of each fold through the adapter that was made from the others."""
     found, fold = np.empty_like(queries), np.arange(len(queries)) % FOLDS
     for each in range(FOLDS):

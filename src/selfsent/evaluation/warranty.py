@@ -192,6 +192,8 @@ def _similarities(encoder: Scored) -> np.ndarray:
 def held_exam(corpus: Corpus, train: np.ndarray, held: np.ndarray, pairs: bool = False) -> Exam:
     """An exam whose queries are from held-out documents alone; documents of the training are searched, too.
 
+    Of a document of two sentences the first one is taken for a title, which must find the other.
+
     Args:
         corpus: sentences with documents, or pairs.
         train: rows of the training.
@@ -216,5 +218,6 @@ def held_exam(corpus: Corpus, train: np.ndarray, held: np.ndarray, pairs: bool =
     for document, text in zip(documents[rows].tolist(), corpus.texts(rows), strict=True):
         groups.setdefault(document, []).append(text)
     asked = set(map(letters, corpus.texts(kept)))
-    texts = [Text(str(name), (), tuple(sentences)) for name, sentences in groups.items()]
+    cut = {name: len(sentences) == 2 for name, sentences in groups.items()}
+    texts = [Text(str(name), tuple(each[: cut[name]]), tuple(each[cut[name] :])) for name, each in groups.items()]
     return draw_exam(texts, QUERIES, kept=asked, searched=len(texts))
