@@ -7,6 +7,7 @@ import base64
 import hashlib
 import hmac
 import json
+import os
 import re
 import sys
 from collections.abc import AsyncIterator, Iterable, Sequence
@@ -28,6 +29,8 @@ from selfsent.serving.limits import Limits
 from selfsent.serving.requests import EmbeddingsRequest, SearchRequest, openapi, parse
 
 _SECURITY = {"x-content-type-options": "nosniff", "referrer-policy": "no-referrer", "cache-control": "no-store"}
+_THREADS = 4
+"""Most batches at a time; measured on two cores, where it is two."""
 _HEARD = 8
 """How many times the largest body is read and thrown away: most clients hear an answer only when they have sent all."""
 
@@ -49,7 +52,7 @@ def application(engine: Engine, limits: Limits, token: str | None = None, names:
 class _Service:
     def __init__(self, engine: Engine, limits: Limits, token: str | None, names: Sequence[str]) -> None:
         self._engine, self._limits, self._token, self._names = engine, limits, token, names
-        self._batcher = Batcher(engine.work, size_of, limits.max_waiting)
+        self._batcher = Batcher(engine.work, size_of, limits.max_waiting, min(_THREADS, os.cpu_count() or 1))
         self._page, self._policy = _page()
         post = {"/search": self._search, "/v1/embeddings": self._embeddings}
         get = {"/": self._start, "/health": self._health, "/openapi.json": self._description}
