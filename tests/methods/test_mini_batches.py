@@ -10,7 +10,7 @@ import tiny
 from naive import gradcache
 from selfsent.errors import SettingsError
 from selfsent.methods import get_method
-from selfsent.methods.ranking import in_batch_cross_entropy
+from selfsent.methods.contrast import in_batch_cross_entropy
 from selfsent.models.encoder import Encoder
 from selfsent.models.encoding import pack
 from selfsent.training.plan import make_plan

@@ -5,7 +5,7 @@ import torch
 import tiny
 from naive import comparisons, supervision
 from selfsent.methods import get_method
-from selfsent.methods.ranking import in_batch_cross_entropy, list_loss, no_negatives
+from selfsent.methods.contrast import in_batch_cross_entropy, list_loss, no_negatives
 from selfsent.settings import Settings
 
 IDS = [[2, 7, 3], [2, 8, 9, 3], [2, 7, 3], [2, 10, 3], [2, 8, 3]]
