@@ -18,7 +18,7 @@ Work = Callable[[Sequence[Any]], Sequence[Any]]
 
 
 class Batcher:
-    """A bounded queue in front of a few threads. Nothing waits for a batch to fill: it is what came during the last one.
+    """A bounded queue in front of a few threads. A batch is what came during the last one: none waits to fill.
 
     Args:
         work: pieces of work -> a result for each, or an exception.

@@ -123,8 +123,9 @@ class Engine:
 
 
 def _spelled(vector: Any, request: EmbeddingsRequest) -> Any:
-    numbers = vector.astype("<f4")
-    return numbers.tolist() if request.encoding_format == "float" else base64.b64encode(numbers.tobytes()).decode()
+    if request.encoding_format == "float":
+        return vector.tolist()
+    return base64.b64encode(vector.astype("<f4").tobytes()).decode()
 
 
 def _kind_of(piece: Piece) -> tuple[Any, ...]:
