@@ -90,12 +90,15 @@ class Reading(CorpusOptions, Command):
         """The text column, or several to join."""
         return list(self.text_column) if len(self.text_column) > 1 else (*self.text_column, "text")[0]
 
-    def read(self, source: str | tuple[str, ...], min_rows: int = 2, summarise: bool = False) -> Corpus:
-        """Read the corpus, with at least so many distinct sentences; if `summarise`, print a summary."""
+    def read(self, source: str | tuple[str, ...], min_rows: int = 2, summarise: bool = False, **how: Any) -> Corpus:
+        """Read the corpus, with at least so many distinct sentences; if `summarise`, print a summary.
+
+        `how` takes precedence over the options.
+        """
         from selfsent.cli.console import notice
         from selfsent.data.corpus import read_corpus
 
-        corpus = read_corpus(_named(source), **self.reading(), min_rows=min_rows)
+        corpus = read_corpus(_named(source), **{**self.reading(), **how}, min_rows=min_rows)
         if line := corpus.report.advice():
             notice(line)
         if summarise:

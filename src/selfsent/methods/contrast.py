@@ -134,6 +134,19 @@ def list_loss(scores: Tensor, targets: Tensor) -> Tensor:
     return F.kl_div(p, q, reduction="sum", log_target=True)
 
 
+def margin_loss(scores: Tensor, targets: Tensor) -> Tensor:
+    """Σᵢ meanⱼ ((s(aᵢ, pᵢ) − s(aᵢ, nᵢⱼ)) − (t(aᵢ, pᵢ) − t(aᵢ, nᵢⱼ)))² (MarginMSE, Hofstätter et al. 2020, eq. 3).
+
+    Args:
+        scores: (n, 1 + k) of the partner and of k negatives.
+        targets: (n, 1 + k) a teacher's; −inf for a negative that is not there.
+    """
+    there = targets[:, 1:] > -torch.inf
+    margins, wanted = (part[:, :1].float() - part[:, 1:].float() for part in (scores, targets))
+    squares = torch.where(there, margins - wanted, 0.0) ** 2
+    return (squares.sum(1) / there.sum(1).clamp(min=1)).sum()
+
+
 def similarity_loss(vectors: Tensor, targets: Tensor, scale: float) -> Tensor:
     """Σᵢ KL(q ‖ p), p and q the softmaxes over j ≠ i of s·cos of the vectors and of the targets, summed, in nats.
 

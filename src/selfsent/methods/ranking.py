@@ -14,7 +14,7 @@ from selfsent.data.packed import Packed, concatenate
 from selfsent.data.views.positives import WHOLE, Surroundings
 from selfsent.data.views.view import View
 from selfsent.errors import SettingsError
-from selfsent.methods.contrast import list_loss, ranking_loss, similarity_loss
+from selfsent.methods.contrast import list_loss, margin_loss, ranking_loss, similarity_loss
 from selfsent.methods.method import OF_DOCUMENTS, Learner, Loss, Method
 from selfsent.methods.positives import LONG, POSITIVES, ViewOptions
 from selfsent.models.bases import resolve
@@ -49,6 +49,10 @@ class MNRL(ViewOptions):
     teacher: str = setting("", "ranks partner and mined negatives: search, for what mined them, or a cross-encoder")
     teacher_weight: float = setting(1.0, "weight of the loss that follows the teacher", above=0.0)
     teacher_scale: float = setting(20.0, "multiplies the teacher's scores: one over their temperature", above=0.0)
+    teacher_loss: Literal["list", "margin"] = setting(
+        "list", "what follows the teacher. list: the order of all; margin: how far each negative is behind the partner"
+    )
+    in_batch: float = setting(1.0, "weight of the loss among the texts of a batch", minimum=0.0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -56,6 +60,8 @@ class MNRL(ViewOptions):
             raise SettingsError("`mined` reads pairs or whole documents: give positives=document or title, or mined=0")
         if self.teacher and not self.mined:
             raise SettingsError("a teacher ranks mined negatives: give mined=4 or so")
+        if not (self.in_batch or self.teacher):
+            raise SettingsError("without `in_batch` there is no loss: give a teacher")
         if self.positives != "itself" and self.hard_negatives:
             one = f"positives={self.positives} for one: leave it out, or give method=mnrl with positives=itself"
             raise SettingsError(f"`hard_negatives` is for three text columns, and {one}")
@@ -107,6 +113,21 @@ class Cropping(Neighbours):
     both_directions: bool = setting(False, "the other crop must find its partner, too; the mean of both losses")
 
 
+@dataclass(frozen=True)
+class GPL(MNRL):
+    """Generative pseudo-labelling.
+
+    KL(q ‖ p) of the softmaxes q of a teacher's scores and p of s·cos, over the text that a query was made for and its
+    mined negatives; or, as published, the squared differences of their margins.
+
+    Wang et al., 2022. arXiv:2112.07577.
+    """
+
+    mined: int = setting(4, "hard negatives of each query, mined by the base before training", minimum=1, maximum=100)
+    teacher: str = setting("search", "scores the texts: search, for what mined them, or a cross-encoder")
+    in_batch: float = setting(0.0, "weight of the loss among the texts of a batch", minimum=0.0)
+
+
 class RankingLearner(Learner):
     """−log exp(s·cos(aᵢ, pᵢ)) / Σⱼ exp(s·cos(aᵢ, cⱼ)), c all partners pⱼ and hard negatives nⱼ of all processes.
 
@@ -149,10 +170,12 @@ class RankingLearner(Learner):
         total = ranking_loss(text, others, views[0], views[1:], scale, hard=hard)
         if self.options.both_directions:
             total = (total + ranking_loss(others[0], [text], views[1], views[:1], scale)) / 2
+        total = self.options.in_batch * total
         if self.options.teacher:
             assert labels is not None
+            follow = margin_loss if self.options.teacher_loss == "margin" else list_loss
             own = torch.stack([(text * other).sum(1) for other in others[: 1 + self.options.mined]], dim=1)
-            total = total + self.options.teacher_weight * list_loss(scale * own, self.options.teacher_scale * labels)
+            total = total + self.options.teacher_weight * follow(scale * own, self.options.teacher_scale * labels)
         for base in self._base:
             with torch.no_grad():
                 before = F.normalize(base.to(packed.device)(packed).float(), dim=-1)
@@ -164,6 +187,14 @@ MNRL.method = Method("mnrl", MNRL, RankingLearner).but(
     published=Settings(batch_size=128, learning_rate=2e-5, epochs=1, weight_decay=0.01, epsilon=1e-6, max_length=75),
     presets={"published": {"both_directions": True}},
     supervised=True,
+)
+
+GPL.method = MNRL.method.but(
+    name="gpl",
+    options=GPL,
+    published=Settings(batch_size=32, learning_rate=2e-5, epochs=1, max_length=350),
+    presets={"published": {"teacher_loss": "margin", "teacher_scale": 1.0, "scale": 1.0}},
+    compared=False,
 )
 
 Neighbours.method = Method("neighbours", Neighbours, RankingLearner).but(
