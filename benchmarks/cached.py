@@ -26,7 +26,6 @@ import torch
 from sides import DEVICE, alternate, base_of, machine, medians
 
 from selfsent import read_corpus
-from selfsent.api import make_plan
 from selfsent.data.batches import Batches
 from selfsent.data.token_table import build_table
 from selfsent.data.views.tokens import Template
@@ -34,6 +33,7 @@ from selfsent.files import read_json, write_json
 from selfsent.methods import get_method
 from selfsent.models.loading import load_encoder
 from selfsent.training.loop import Loop
+from selfsent.training.plan import make_plan
 from selfsent.training.run_config import RunConfig
 from selfsent.training.run_directory import RunDirectory
 

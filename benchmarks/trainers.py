@@ -15,13 +15,13 @@ from held_out import LENGTH, NEGATIVES, damaged
 from sides import DEVICE, wait_for_device
 
 from selfsent import read_corpus
-from selfsent.api import make_plan
 from selfsent.data.batches import Batches
 from selfsent.data.token_table import build_table
 from selfsent.data.views.tokens import Template
 from selfsent.methods import get_method
 from selfsent.models.loading import load_encoder
 from selfsent.training.loop import Loop
+from selfsent.training.plan import make_plan
 from selfsent.training.run_config import RunConfig
 from selfsent.training.run_directory import RunDirectory
 

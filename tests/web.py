@@ -1,6 +1,8 @@
 """A web server of the tests' own: files in memory, and the faults that others have."""
 
+import json
 import threading
+import time
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -65,3 +67,48 @@ def served():
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+def answered(text):
+    """What an OpenAI-compatible server sends."""
+    return json.dumps({"choices": [{"message": {"content": text}}]}).encode()
+
+
+@contextmanager
+def answering(reply):
+    """A server: `reply(number, question, headers)` gives status, body and headers; yields address and questions."""
+    asked, lock = [], threading.Lock()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self):
+            question = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            with lock:
+                asked.append((self.path, question, dict(self.headers)))
+                number = len(asked)
+            status, body, headers = reply(number, question, self.headers)
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(sum(map(len, body)) if isinstance(body, list) else len(body)))
+            self.end_headers()
+            try:
+                for part in body if isinstance(body, list) else [body]:
+                    self.wfile.write(part)
+                    self.wfile.flush()
+                    if isinstance(body, list):
+                        time.sleep(0.05)
+            except OSError:  # the other side has hung up
+                self.close_connection = True
+
+        def log_message(self, *arguments):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/v1", asked
+    finally:
+        server.shutdown()
+        server.server_close()

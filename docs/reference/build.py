@@ -9,14 +9,15 @@ import argparse
 from collections.abc import Iterable
 from pathlib import Path
 
+from selfsent.cli.flags import add_method_options
 from selfsent.cli.main import COMMANDS, command_of, make_parser
-from selfsent.cli.options import add_method_options
 from selfsent.methods import METHODS
 
 PAGE = Path(__file__).with_name("cli.md")
 INTRODUCTION = """# Command line
 
-Made from the declarations of the options, for this version. `selfsent COMMAND --help` prints the same.
+Made from the declarations of the options, for this version. `selfsent COMMAND --help-all` prints the same
+(`--help` where there are few).
 
 Exit status: 0 done, 1 a run that failed on the way, 2 bad input (one line says what is wrong), 130 interrupted. Values
 are given as `--name value` or `--name=value`, lists with commas.
@@ -50,7 +51,7 @@ def table(actions: Iterable[argparse.Action]) -> list[str]:
     rows = []
     for action in actions:
         about = (action.help or "").replace("%%", "%")
-        if not isinstance(action, argparse._HelpAction) and about != argparse.SUPPRESS:
+        if action.dest not in ("help", "help_all"):
             must = "**required**: " if action.option_strings and action.required else ""
             rows.append(f"| `{flag(action).replace('|', chr(92) + '|')}` | {must}{cell(about)} |")
     return ["| option | what it does |", "|---|---|", *rows, ""] if rows else []

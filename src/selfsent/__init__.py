@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from selfsent.methods import METHODS
     from selfsent.pretraining.pretrain import make_table, pretrain
     from selfsent.recipes import read_recipe, train_stages
+    from selfsent.report.publish import publish
     from selfsent.report.run import Run, load_run
     from selfsent.report.seeds import over_seeds
     from selfsent.search import Index, search
@@ -36,6 +37,7 @@ __all__ = [
     "over_seeds",
     "pairs",
     "pretrain",
+    "publish",
     "read_corpus",
     "read_recipe",
     "search",
@@ -50,6 +52,7 @@ _HOMES = {
     "methods": ("METHODS",),
     "pretraining.pretrain": ("make_table", "pretrain"),
     "recipes": ("read_recipe", "train_stages"),
+    "report.publish": ("publish",),
     "report.run": ("Run", "load_run"),
     "report.seeds": ("over_seeds",),
     "search": ("Index", "search"),

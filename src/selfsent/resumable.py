@@ -190,9 +190,7 @@ class Chunks:
         self.directory, self.plan, self._files = directory, plan, list[Path]()
         kept = [path for path in directory.glob("*") if path.name != "lock" and not is_half_written(path)]
         if kept and not overwrite and read_json(directory / self._PLAN) != plan:
-            raise OutputError(
-                f"{directory} has chunks of other augmenters, another seed or corpus: give overwrite=True"
-            )
+            raise OutputError(f"{directory} has chunks of other options, another seed or corpus: give overwrite=True")
         for path in kept if overwrite else ():
             path.unlink(missing_ok=True)
         write_json(directory / self._PLAN, plan)
@@ -200,12 +198,15 @@ class Chunks:
     def __len__(self) -> int:
         return len(self._files)
 
+    def __contains__(self, name: str) -> bool:
+        return (self.directory / f"{name}.parquet").is_file()
+
     def find(self, name: str) -> bool:
         """Take the chunk of this name; False if it is missing or damaged."""
         import pyarrow.parquet as pq
 
         file = self.directory / f"{name}.parquet"
-        if not file.is_file():
+        if name not in self:
             return False
         try:
             pq.read_table(file, page_checksum_verification=True)
@@ -224,6 +225,12 @@ class Chunks:
         with atomic_file(file) as temporary:
             pq.write_table(pa.table(columns), temporary, compression="zstd", write_page_checksum=True)
         self._files.append(file)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows of all chunks, in the order of `find` and `write`."""
+        import pyarrow.parquet as pq
+
+        return [row for file in self._files for row in pq.read_table(file).to_pylist()]
 
     def join(self, path: Path) -> int:
         """Write all chunks, in the order of `find` and `write`, into one parquet file; returns its number of rows."""

@@ -87,7 +87,7 @@ def test_an_interrupted_call_goes_on_to_the_same_file(corpus, tmp_path, monkeypa
     assert not (tmp_path / "views.parquet").exists()
     parts = tmp_path / "views.parquet.parts"
     assert len(list(parts.glob("*.parquet"))) == 3
-    with pytest.raises(OutputError, match=r"views.parquet.parts has chunks of other augmenters.*overwrite=True"):
+    with pytest.raises(OutputError, match=r"views.parquet.parts has chunks of other options.*overwrite=True"):
         augment(corpus, [[Shuffle()]], tmp_path / "views.parquet", seed=1)
     monkeypatch.setattr(Shuffle, "stop_at", 10)  # what is done already is not made again
     views = augment(corpus, [[Shuffle()]], tmp_path / "views.parquet")

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-COMMANDS = ([], ["train"], ["evaluate"], ["encode"], ["search"], ["methods"])
+COMMANDS = ([], ["train"], ["compare"], ["evaluate"], ["encode"], ["search"], ["methods"])
 
 
 def test_help_needs_nothing_heavy():
@@ -25,8 +25,7 @@ assert not heavy, heavy
     assert shown.returncode == 0, shown.stderr
     for said in (
         "usage: selfsent train",
-        "--learning-rate",
-        "--keep-best",
+        "--help-all",
         "--documents",
         "--top",
         "usage: selfsent methods",

@@ -20,7 +20,7 @@ BARE = (tiny.STATIC, *tiny.RECURRENT)
 """Without dropout, a sentence always looks the same to these."""
 LEARNED = {
     "ct-inbatch": {"batch_size": 32, "learning_rate": 5e-4, "steps": 60},
-    **{name: {"steps": 80} for name in ("mnrl", "neighbours", "cropping", "distil", "cross-encoder")},
+    **{name: {"steps": 80} for name in ("mnrl", "gpl", "neighbours", "cropping", "distil", "cross-encoder")},
 }
 """With which a few sentences are learned by heart, where that is not `BATCH`."""
 
@@ -104,7 +104,11 @@ class Cell:
         if wanted is not None:
             kind = np.float32 if wanted.kind == "score" else np.int64
             labels = np.array([sentence[0] < "l" for sentence in sentences], dtype=kind)
+        mined, rows = getattr(learner.options, "mined", 0), np.arange(len(sentences))
+        if mined:  # and the teacher knows the partner
+            labels = np.eye(1, 1 + mined, dtype=np.float32).repeat(len(rows), 0)
         made = tiny.make_batches(learner, learner.options.views(), settings, sentences, labels)
+        made.mined = (rows[:, None] + 1 + np.arange(mined)) % len(rows) if mined else None
         if learner.teachers:
             made.precompute(learner.features, Path(tempfile.gettempdir()))
         return made

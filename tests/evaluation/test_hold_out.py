@@ -133,7 +133,7 @@ def test_a_run_whose_score_cannot_be_taken_ends_well(base_of, tmp_path, monkeypa
     def hopeless(*given):
         raise DataError("no document has two different sentences")
 
-    monkeypatch.setattr("selfsent.api.score_base", hopeless)
+    monkeypatch.setattr("selfsent.pipeline.score_base", hopeless)
     notices = []
     run = selfsent.train(
         tiny.make_sentences(40), "mlm", base_of("bert"), tmp_path / "run", steps=2, batch_size=8,

@@ -9,7 +9,8 @@ from selfsent.errors import SettingsError
 from selfsent.evaluation.encoders import as_encoder
 from selfsent.evaluation.label_free import METRICS, HeldOut, MeanMetric, aimed_at, check_metrics, make_metrics
 from selfsent.evaluation.suites import check_request, evaluate
-from selfsent.evaluation.tasks.label_free import DocumentTask, damage, halves_task
+from selfsent.evaluation.tasks.damaged import damage
+from selfsent.evaluation.tasks.label_free import DocumentTask, halves_task
 from selfsent.methods import METHODS
 from selfsent.methods.method import OF_DOCUMENTS
 from selfsent.models.bases import resolve

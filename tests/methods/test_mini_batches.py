@@ -10,7 +10,7 @@ import tiny
 from naive import gradcache
 from selfsent.errors import SettingsError
 from selfsent.methods import get_method
-from selfsent.methods.ranking import in_batch_cross_entropy
+from selfsent.methods.contrast import in_batch_cross_entropy
 from selfsent.models.encoder import Encoder
 from selfsent.models.encoding import pack
 from selfsent.training.plan import make_plan
@@ -157,8 +157,8 @@ def test_methods_that_have_no_vectors_to_cache(method, complaint):
 def test_a_large_batch_is_compared_in_blocks(learner_of, method, options, monkeypatch):
     found = []
     for large in (1 << 22, 30):
-        monkeypatch.setattr("selfsent.methods.ranking.LARGE", large)
-        monkeypatch.setattr("selfsent.methods.ranking.BLOCK", large)
+        monkeypatch.setattr("selfsent.methods.contrast.LARGE", large)
+        monkeypatch.setattr("selfsent.methods.contrast.BLOCK", large)
         learner = learner_of(method, **options)
         batch = [pack(learner.model, SENTENCES[start : start + 7]) for start in (0, 7, 14)]
         value = learner(batch if method == "mnrl" else batch[:2]).total

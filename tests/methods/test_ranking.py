@@ -4,8 +4,9 @@ import torch
 
 import tiny
 from naive import comparisons, supervision
+from selfsent.errors import SettingsError
 from selfsent.methods import get_method
-from selfsent.methods.ranking import in_batch_cross_entropy, list_loss, no_negatives
+from selfsent.methods.contrast import in_batch_cross_entropy, list_loss, margin_loss, no_negatives
 from selfsent.settings import Settings
 
 IDS = [[2, 7, 3], [2, 8, 9, 3], [2, 7, 3], [2, 10, 3], [2, 8, 3]]
@@ -157,6 +158,31 @@ def test_the_loss_of_a_list_is_its_divergence_from_the_teachers():
     loss.backward()
     assert torch.isfinite(scores.grad).all()
     assert scores.grad[2].abs().max() < 1e-6, "a list of one has nothing to learn"
+
+
+def test_the_loss_of_margins_is_their_squared_difference_from_the_teachers():
+    torch.manual_seed(1)
+    scores, targets = 3 * torch.randn(4, 4), 3 * torch.randn(4, 4)
+    targets[1, 3:] = targets[2, 1:] = -torch.inf
+    scores.requires_grad_(True)
+    loss = margin_loss(scores, targets)
+    assert loss.item() == pytest.approx(supervision.margins(scores.tolist(), targets.tolist()), rel=1e-5)
+    loss.backward()
+    assert torch.isfinite(scores.grad).all()
+    assert not scores.grad[2].any(), "no negative, nothing to learn"
+
+
+def test_gpl_follows_its_teacher_alone(learner_of):
+    learner = learner_of("gpl", mined=2, teacher_loss="margin", scale=2.0, teacher_scale=3.0).eval()
+    ids = tiny.encode(learner.model.tokenizer, tiny.make_sentences(16, seed=4))
+    views = [tiny.pack(ids[start : start + 4]) for start in (0, 4, 8, 12)]
+    labels = torch.randn(4, 3)
+    query, *others = (torch.nn.functional.normalize(learner.model(view).detach(), dim=1) for view in views)
+    scores = torch.stack([2 * (query * other).sum(1) for other in others], dim=1)
+    slow = supervision.margins(scores.tolist(), (3 * labels).tolist())
+    assert learner(views, labels).total.item() == pytest.approx(slow, rel=1e-4)
+    with pytest.raises(SettingsError, match="without `in_batch` there is no loss: give a teacher"):
+        get_method("gpl").options(teacher="")
 
 
 def test_the_loss_with_mined_negatives_and_a_teacher_equals_the_sum_of_its_parts(learner_of):

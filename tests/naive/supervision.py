@@ -106,3 +106,14 @@ def binary(scores, goals):
         share = 1 / (1 + math.exp(-score))
         total -= goal * math.log(share) + (1 - goal) * math.log(1 - share)
     return total
+
+
+def margins(scores, targets):
+    """The mean over negatives of the squared difference of margins, summed; lists begin with the partner."""
+    total = 0.0
+    for own, wanted in zip(scores, targets):
+        squares = [
+            ((own[0] - own[n]) - (wanted[0] - wanted[n])) ** 2 for n in range(1, len(own)) if wanted[n] > -math.inf
+        ]
+        total += sum(squares) / len(squares) if squares else 0.0
+    return total

@@ -5,8 +5,9 @@ import sys
 import pytest
 
 from selfsent.errors import RunError
-from selfsent.training import run_directory
-from selfsent.training.run_directory import RunDirectory, check_agreement, first_difference
+from selfsent.training import agreement
+from selfsent.training.agreement import check_agreement, first_difference
+from selfsent.training.run_directory import RunDirectory
 
 
 def config(source="x", fingerprint="f", base="a", options=None, **settings):
@@ -210,7 +211,7 @@ def test_damaged_lines_of_the_log_are_left_out(tmp_path):
 
 def test_processes_with_another_config_are_named(monkeypatch):
     def ask(*configs):
-        monkeypatch.setattr(run_directory, "gathered", lambda mine: list(zip("abc", configs, strict=False)))
+        monkeypatch.setattr(agreement, "gathered", lambda mine: list(zip("abc", configs, strict=False)))
         check_agreement(configs[0])
 
     ask(config())

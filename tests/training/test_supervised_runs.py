@@ -45,11 +45,11 @@ def weights(run):
 def test_the_best_of_a_run_is_kept_with_its_head(corpus_of, base_of, tmp_path, monkeypatch):
     from safetensors.torch import load_file
 
-    from selfsent import api
+    from selfsent import pipeline
 
     scores = iter([3.0, 9.0, 1.0, 2.0])
-    monkeypatch.setattr(api, "dev_scorer", lambda *given: lambda model: next(scores))
-    monkeypatch.setattr(api, "check_dev", lambda *given: None)
+    monkeypatch.setattr(pipeline, "dev_scorer", lambda *given: lambda model: next(scores))
+    monkeypatch.setattr(pipeline, "check_dev", lambda *given: None)
     options = {"steps": 4, "batch_size": 8, "max_length": 32, "learning_rate": 1e-2, "checkpoint_every": 1}
     options |= {"keep": 4, "dev": "made up", "dev_every": 1, "keep_best": True}
     base = base_of("bert", initializer_range=0.5)

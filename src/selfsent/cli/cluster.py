@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from selfsent.cli.console import doing, notice, show
-from selfsent.cli.options import MODEL
+from selfsent.cli.options import MODEL, ONE_CORPUS
 from selfsent.cli.results import Results, as_line, line_of
 from selfsent.display import counted, table_of
 from selfsent.errors import SettingsError
@@ -26,7 +26,7 @@ class Cluster(Results):
     """
 
     model: str = MODEL
-    corpus: str = setting(MISSING, "as for selfsent train", positional=True)
+    corpus: str = ONE_CORPUS
     clusters: int = setting(20, "how many groups", minimum=2)
     seed: int = setting(0, "seed of the first centres", minimum=0, maximum=2**32 - 1)
     page: str | None = setting(None, "write an HTML page: a map coloured by group, and the groups")

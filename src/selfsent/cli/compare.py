@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal
 
 from selfsent.cli import console
 from selfsent.cli.console import show
+from selfsent.cli.flags import add_method_options, add_options
 from selfsent.cli.options import (
     CORPUS,
     HOLD_OUT,
@@ -18,8 +19,6 @@ from selfsent.cli.options import (
     Resumable,
     TrainingText,
     WithData,
-    add_method_options,
-    add_options,
 )
 from selfsent.errors import SettingsError
 from selfsent.settings import Settings, setting
@@ -33,9 +32,17 @@ class Compare(TrainingText, Resumable, WithData):
     All see the same sentences, from one base or several. The best encoder is chosen on documents that none was trained
     on, and scored on others that nothing was chosen by. TF-IDF and BM25 are scored for comparison.
 
-    A method may have settings and options of its own, as selfsent train takes them: --methods "neighbours, ct,
-    simcse --pick-words 16 --no-mlp"
+    A method may have settings and options of its own; selfsent methods NAME lists them.
     """
+
+    examples: ClassVar = (
+        "selfsent compare tickets.csv --text-column body --budget 5m --output runs/compared",
+        'selfsent compare tickets.csv --text-column body --methods "neighbours, simcse --pick-words 16 --no-mlp"',
+    )
+    main_options: ClassVar = (
+        *("text_column", "document_column", "text_columns", "methods", "base", "budget", "dev", "seeds", "output"),
+        *("resume", "overwrite"),
+    )
 
     also: ClassVar = (("settings of each method; each has the whole --budget (default: 2m)", Settings, UNSET),)
 

@@ -66,6 +66,15 @@ class Evaluate(_Tasks, _Files, Encoding):
     corpus. Several models are shown side by side, each with a paired p-value against the first.
     """
 
+    examples: ClassVar = (
+        "selfsent evaluate bundled runs/tickets bm25 --documents tickets.csv --text-column body",
+        "selfsent evaluate bundled bundled+words bm25 --retrieval exams/tickets",
+    )
+    main_options: ClassVar = (
+        *("documents", "text_column", "document_column", "retrieval", "pairs", "relevance", "labels", "columns"),
+        *("suite", "task", "json", "page"),
+    )
+
     model: tuple[str, ...] = setting(
         (),
         "a directory (also a run's), a hub id, bundled, module:factory; tfidf or bm25; glove:FILE or nostop:FILE (means"

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from selfsent.cli.console import doing, notice, show
-from selfsent.cli.options import Encoding, Reading
+from selfsent.cli.options import FILES, Encoding, Reading
 from selfsent.cli.outputs import check_outputs, write_outputs
 from selfsent.errors import OutputError, RunError, SettingsError
 from selfsent.settings import setting
@@ -29,7 +29,16 @@ class Exam(Reading, Encoding):
     layout, to read, to mend, and for evaluate --retrieval.
     """
 
-    corpus: str = setting("", "as for selfsent train; or an exam, to compare models on it as it is", positional=True)
+    examples: ClassVar = (
+        "selfsent exam tickets.csv --text-column body --title-column subject --output exam/",
+        "selfsent exam exam/ --models bundled,bm25,runs/tickets",
+    )
+    main_options: ClassVar = (
+        *("text_column", "title_column", "pairs", "id_column", "output", "models", "queries", "trained", "overwrite"),
+        "json",
+    )
+
+    corpus: str = setting("", f"{FILES}; or an exam, to compare models on it as it is", positional=True)
     output: str | None = setting(None, "the folder to write")
     title_column: str | None = setting(None, "column with titles, such as subject")
     pairs: tuple[str, ...] = setting((), "column with what is asked, and column with its answer: ask nothing else")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from selfsent.cli.console import counting, notice
+from selfsent.cli.options import FILES
 from selfsent.cli.results import WithVectors, full_name
 from selfsent.cli.search import LANGUAGE
 from selfsent.display import counted
@@ -25,6 +26,11 @@ class Index(WithVectors):
     shown. (More than 8,192 texts need the extra `index`.)
     """
 
+    examples: ClassVar = (
+        "selfsent index runs/tickets tickets.csv --text-column body --output tickets.index",
+        "selfsent index runs/tickets new.csv --text-column body --output tickets.index --add",
+    )
+    main_options: ClassVar = ("output", "text_column", "id_column", "keep", "add", "delete", "compact", "overwrite")
     usage: ClassVar = (
         "selfsent index MODEL CORPUS [CORPUS ...] --output DIR [--add] [options]\n"
         "       selfsent index --output DIR --delete ID [ID ...]\n"
@@ -32,7 +38,7 @@ class Index(WithVectors):
     )
 
     words: tuple[str, ...] = setting(
-        (), "model; and corpus, as for selfsent train", positional=True, nargs="*", metavar="MODEL CORPUS"
+        (), f"a model; and a corpus: {FILES}", positional=True, nargs="*", metavar="MODEL CORPUS"
     )
     output: str = setting(MISSING, "the directory of the index")
     add: bool = setting(

@@ -10,7 +10,7 @@ import re
 import sys
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from selfsent.cli import console
-from selfsent.cli.options import Command, declare
+from selfsent.cli.flags import declare
+from selfsent.cli.options import Command
 from selfsent.display import leads, visible
 from selfsent.errors import Damaged, HubFallbackWarning, SelfsentError, TrainingError, near
 from selfsent.version import __version__
@@ -30,10 +31,13 @@ _DESCRIPTION = """Unlabelled sentences in, a sentence-embedding model out, and a
   selfsent evaluate bundled runs/tickets --documents tickets.csv --text-column body
 """
 
-COMMANDS = (
-    *("augment", "train", "compare", "pretrain", "table", "evaluate", "exam", "label", "mine"),
-    *("encode", "index", "search", "serve", "pairs", "cluster", "export", "methods", "recipes"),
-)
+GROUPS = {
+    "Train": ("train", "compare", "pretrain", "table", "augment", "mine", "queries"),
+    "Judge": ("evaluate", "exam", "label"),
+    "Use": ("search", "index", "serve", "pairs", "cluster", "encode", "export", "publish"),
+    "Methods and papers": ("methods", "recipes"),
+}
+COMMANDS = tuple(name for names in GROUPS.values() for name in names)
 _MODULES = {"table": "pretrain", "pairs": "search", "export": "encode"}
 """Modules of commands with another name."""
 _PATIENCE = 5
@@ -45,9 +49,36 @@ class Parser(argparse.ArgumentParser):
 
     see = ""
     """Commands for help, in place of the command's `--help`."""
+    command: type[Command]
+    arguments: list[str]
+    """Those given to the command."""
+    sections: Sequence[tuple[str | None, Iterable[argparse.Action]]] = ()
+    """What the help shows in place of all options."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**{"allow_abbrev": False, **options})
+
+    def usage_of_required(self) -> str:
+        """The command with its required arguments."""
+        actions = [each for each in self._actions if each.required or not each.option_strings]
+        names = [str(each.metavar or each.dest.upper()) for each in actions]
+        several = {"+": "{0} [{0} ...]", "*": "[{0} ...]", "?": "[{0}]"}
+        shown = [several.get(str(each.nargs), "{0}").format(name) for each, name in zip(actions, names, strict=True)]
+        flags = [f"{each.option_strings[0]} " if each.option_strings else "" for each in actions]
+        return " ".join([self.prog, *(flag + name for flag, name in zip(flags, shown, strict=True)), "[options]"])
+
+    def format_help(self) -> str:
+        """Help with all options, or with `sections` alone."""
+        if not self.sections:
+            return super().format_help()
+        formatter = self._get_formatter()
+        formatter.add_usage(self.usage, [], [])
+        formatter.add_text(self.description)
+        for title, actions in self.sections:
+            formatter.start_section(title)
+            formatter.add_arguments(actions)
+            formatter.end_section()
+        return formatter.format_help()
 
     def refuse(self, arguments: Sequence[str], belongs_to: Callable[[str], str] = lambda name: "") -> None:
         """Reject unknown arguments.
@@ -74,6 +105,27 @@ class Parser(argparse.ArgumentParser):
         return {action.dest: action.option_strings[0] for action in self._actions if action.option_strings}
 
 
+class HelpAction(argparse.Action):
+    """Prints the main options of a command, or all of them, and those of a method that is given."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, const: bool, help: str) -> None:
+        super().__init__(option_strings, dest, nargs=0, const=const, default=argparse.SUPPRESS, help=help)
+
+    def __call__(self, parser: Any, *rest: Any) -> NoReturn:
+        """Print, and exit."""
+        command, declared = parser.command, len(parser._action_groups)
+        if command.has_late_options:
+            command.add_late_options(parser, parser.arguments)
+        if command.main_options and not self.const:
+            known = {action.dest: action for action in parser._actions}
+            main = [known[name] for name in (*command.main_options, "help_all")]
+            late = [(group.title, group._group_actions) for group in parser._action_groups[declared:]]
+            positional = [each for each in parser._actions if not each.option_strings]
+            parser.sections = [("arguments", positional), ("main options", main), *late]
+        parser.print_help()
+        raise SystemExit(0)
+
+
 class _Formatter(argparse.HelpFormatter):
     """Fills paragraphs separately, and keeps examples as they are."""
 
@@ -95,19 +147,40 @@ def make_parser(arguments: Sequence[str]) -> tuple[Parser, type[Command] | None,
 
     Without a command, the parser lists all of them, or reports the error.
     """
-    parser = Parser(prog="selfsent", description=_DESCRIPTION, formatter_class=_Formatter)
+    if not arguments or arguments[0] not in COMMANDS:
+        return _parser_of_all(), None, list(arguments)
+    name, *rest = arguments
+    kind = command_of(name)
+    first, *more = (inspect.getdoc(kind) or "").split("\n\n")
+    about = "\n\n".join([first, *["\n".join(f"  {line}" for line in kind.examples)], *more])
+    parser = Parser(prog=f"selfsent {name}", description=about, formatter_class=_Formatter, add_help=False)
+    parser.command, parser.arguments = kind, rest
+    shown = "this help" if not kind.main_options else "the main options"
+    shown += ", and those of the --method that is given" if "method" in kind.main_options else ""
+    parser.add_argument("-h", "--help", action=HelpAction, const=False, help=shown)
+    if kind.main_options:
+        parser.add_argument("--help-all", action=HelpAction, const=True, help="all options")
+    declare(parser, kind)
+    parser.usage = kind.usage or parser.usage_of_required()
+    return parser, kind, rest
+
+
+def _parser_of_all() -> Parser:
+    """The parser without a command, whose help lists all of them."""
+    parser = Parser(prog="selfsent", description=_DESCRIPTION, formatter_class=_Formatter, usage="%(prog)s COMMAND ...")
     parser.add_argument("--version", action="version", version=f"selfsent {__version__}")
-    known = [*arguments[:1]] if arguments and arguments[0] in COMMANDS else []
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Parser)
-    for name in known or COMMANDS:
-        kind = command_of(name)
-        about = inspect.getdoc(kind) or ""
-        line = about.partition(".")[0]
-        made = commands.add_parser(name, help=line, description=about, usage=kind.usage, formatter_class=_Formatter)
-    if not known:
-        return parser, None, list(arguments)
-    declare(made, kind)
-    return made, kind, list(arguments[1:])
+    options = list(parser._actions)
+    parser.add_argument("command", metavar="COMMAND", choices=COMMANDS)
+    sections: list[tuple[str, list[argparse.Action]]] = [
+        (title, [argparse.Action([], name, help=summary_of(name)) for name in names]) for title, names in GROUPS.items()
+    ]
+    parser.sections = [*sections, ("options", options)]
+    return parser
+
+
+def summary_of(name: str) -> str:
+    """What a command does, in a line."""
+    return " ".join((inspect.getdoc(command_of(name)) or "").partition(".")[0].split())
 
 
 def set_environment() -> None:

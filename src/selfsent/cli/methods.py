@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from selfsent.cli.console import show
-from selfsent.cli.options import Command, add_options
+from selfsent.cli.flags import add_options
+from selfsent.cli.options import Command
 from selfsent.errors import SelfsentError
 from selfsent.settings import Settings, setting
 

@@ -11,14 +11,12 @@ from dataclasses import MISSING, dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypedDict
 
 from selfsent.errors import Interrupted, SettingsError
-from selfsent.models.heads.options import HEADS
-from selfsent.naming import names
-from selfsent.settings import CorpusOptions, PairOptions, check_limits, choices_of, kinds_of, parse_value, setting
+from selfsent.settings import CorpusOptions, PairOptions, check_limits, setting
 
 if TYPE_CHECKING:
     from selfsent.data.corpus import Corpus
-    from selfsent.methods import Method
     from selfsent.models.encoder import Encoder
+
 
 UNSET = object()
 """Placeholder for defaults that depend on the method."""
@@ -38,11 +36,14 @@ class Command(ABC):
     """
 
     usage: ClassVar[str | None] = None
+    examples: ClassVar[tuple[str, ...]] = ()
+    main_options: ClassVar[tuple[str, ...]] = ()
+    """What `--help` shows of a long command, in this order; `--help-all` shows all options."""
     also: ClassVar[tuple[tuple[str, type[Any], Any], ...]] = ()
     """Settings with variable defaults: a title, the dataclass, and an instance with the defaults to show."""
 
     has_late_options: ClassVar[bool] = False
-    """Whether more options become known at run time."""
+    """Whether more options become known at run time: `add_late_options` adds them for the help."""
 
     changes: dict[str, Any] = field(default_factory=dict)
     parser: Any
@@ -72,84 +73,6 @@ class Command(ABC):
         """Run the command."""
 
 
-def declare(parser: argparse.ArgumentParser, command: type[Command]) -> None:
-    """Add a flag for each field of a command, with a group for each base and each entry of `also`."""
-    home = {name: kind for kind in command.__mro__ for name in vars(kind).get("__annotations__", ())}
-    for kind in command.__mro__:
-        own = [item for item in dataclasses.fields(command) if item.metadata and home[item.name] is kind]
-        title = vars(kind).get("title")
-        group = parser.add_argument_group(title) if title and own else parser
-        for item in own:
-            _add(group, item, command, item.default, switches=True)
-    for title, options, defaults in command.also:
-        known = {action.dest for action in parser._actions}
-        add_options(parser.add_argument_group(title), options, defaults, but=known)
-
-
-def add_options(group: Any, options: type[Any], defaults: Any = None, but: Collection[str] = ()) -> None:
-    """Add a flag for each field of a settings dataclass; flags not given are absent from the result.
-
-    Args:
-        group: an argparse parser or group.
-        options: the dataclass.
-        defaults: an instance with the defaults to show; None for those of the dataclass.
-        but: names of fields to skip.
-    """
-    for item in dataclasses.fields(options):
-        if item.metadata and item.name not in but:
-            default = item.default if defaults is None else getattr(defaults, item.name, None)
-            _add(group, item, options, default, switches=False)
-
-
-def add_method_options(parser: Any, method: Method, head: str | None) -> None:
-    """Add the options of a method and of its head."""
-    add_options(parser.add_argument_group(f"options of {method.name}"), method.options)
-    if head and not method.head:
-        add_options(parser.add_argument_group(f"options of the head {head}"), HEADS[head])
-
-
-def _add(group: Any, item: dataclasses.Field[Any], options: type[Any], default: Any, switches: bool) -> None:
-    """Add one flag. `switches`: whether boolean flags have no `--no-` form."""
-    about, kinds, allowed = item.metadata, kinds_of(options)[item.name], choices_of(options).get(item.name)
-    show = default not in (None, (), "", MISSING) and default is not False
-    shown = f" (default: {','.join(map(str, default)) if isinstance(default, tuple) else default})" if show else ""
-    made: dict[str, Any] = {"default": argparse.SUPPRESS, "help": (about["description"] + shown).replace("%", "%%")}
-    made |= {name: about[name] for name in ("nargs", "const", "metavar") if name in about}
-    if kinds == (bool,):
-        switch = switches and "None" not in str(item.type)
-        made["action"] = "store_true" if switch else argparse.BooleanOptionalAction
-    elif allowed:
-        made["choices"] = allowed
-    else:
-        name = item.name.rpartition("_")[2].upper()
-        several = f"{name}[,{name}]" if kinds == (tuple[str, ...],) and not {"nargs", "repeat"} & about.keys() else name
-        made.setdefault("metavar", "N" if int in kinds else "X" if float in kinds else several)
-        made["type"] = _typed(item, kinds)
-        if about.get("repeat"):
-            made["action"] = "append"
-    if about.get("positional"):
-        group.add_argument(item.name, **made)
-    else:
-        flags = about.get("flags", ["--" + item.name.replace("_", "-")])
-        group.add_argument(*flags, dest=item.name, required=default is MISSING, **made)
-
-
-def _typed(item: dataclasses.Field[Any], kinds: tuple[Any, ...]) -> Any:
-    """The `type` of argparse for a field."""
-    if kinds == (tuple[str, ...],):
-        return str if item.metadata.get("repeat") or "nargs" in item.metadata else names
-    if "parse" not in item.metadata:
-        return int if int in kinds else float if float in kinds else str
-
-    def parse(text: str) -> Any:
-        try:
-            return parse_value(text, item, kinds)
-        except SettingsError as error:
-            raise argparse.ArgumentTypeError(str(error)) from None
-
-    return parse
-
-
 @dataclass(kw_only=True)
 class Reading(CorpusOptions, Command):
     """A command that reads a corpus."""
@@ -167,12 +90,15 @@ class Reading(CorpusOptions, Command):
         """The text column, or several to join."""
         return list(self.text_column) if len(self.text_column) > 1 else (*self.text_column, "text")[0]
 
-    def read(self, source: str | tuple[str, ...], min_rows: int = 2, summarise: bool = False) -> Corpus:
-        """Read the corpus, with at least so many distinct sentences; if `summarise`, print a summary."""
+    def read(self, source: str | tuple[str, ...], min_rows: int = 2, summarise: bool = False, **how: Any) -> Corpus:
+        """Read the corpus, with at least so many distinct sentences; if `summarise`, print a summary.
+
+        `how` takes precedence over the options.
+        """
         from selfsent.cli.console import notice
         from selfsent.data.corpus import read_corpus
 
-        corpus = read_corpus(_named(source), **self.reading(), min_rows=min_rows)
+        corpus = read_corpus(_named(source), **{**self.reading(), **how}, min_rows=min_rows)
         if line := corpus.report.advice():
             notice(line)
         if summarise:
@@ -209,13 +135,18 @@ def _named(source: str | tuple[str, ...]) -> str | list[dict[str, str]]:
 
 SPLIT_DEFAULT: Any = setting(None, "split texts of several sentences (default: where documents are needed and most do)")
 SENTENCES: Any = setting(None, "train on N rows at most, drawn at random")
-HOLD_OUT: Any = setting(
-    None,
+APART = (
     "documents, or groups of pairs that share a text, kept apart to score on, and as many to choose by with --dev"
-    " context (default: a tenth, 500 at least; a fifth of fewer than 1,000; train takes 0 for none)",
+    " context (default: a tenth, 500 at least; a fifth of fewer than 1,000)"
+)
+HOLD_OUT: Any = setting(None, APART)
+FILES = (
+    "a file (.txt .csv .tsv .jsonl .parquet, also .gz .zst .bz2), a directory, a glob, an address (s3://...), - for"
+    " standard input, a hub data set, or python:stdlib"
 )
 # Shared fields, to be assigned to the same name in each command.
-CORPUS: Any = setting((), "as for selfsent train", positional=True, nargs="+")
+CORPUS: Any = setting((), FILES, positional=True, nargs="+")
+ONE_CORPUS: Any = setting(MISSING, FILES, positional=True)
 MODEL: Any = setting(MISSING, "a directory, a hub id, or bundled", positional=True)
 JSON: Any = setting(None, "write what is shown as one object; - is standard output, for this alone", metavar="FILE")
 

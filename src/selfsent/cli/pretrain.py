@@ -7,7 +7,7 @@ from functools import partial
 from typing import ClassVar
 
 from selfsent.cli.console import CommandProgress, show
-from selfsent.cli.options import CORPUS, HOLD_OUT, Reading, Resumable
+from selfsent.cli.options import CORPUS, FILES, HOLD_OUT, Reading, Resumable
 from selfsent.pretraining.options import DEFAULTS, Options, TableOptions
 from selfsent.settings import Settings, setting
 
@@ -23,6 +23,15 @@ class Pretrain(Reading, Resumable):
     also: ClassVar = (
         ("encoder", Options, None),
         ("settings (one pass over the text if nothing says how long)", Settings, DEFAULTS),
+    )
+
+    examples: ClassVar = (
+        "selfsent pretrain books.txt --output runs/base",
+        "selfsent pretrain books.txt --layers 4 --hidden-size 256 --budget 2h --output runs/base",
+    )
+    main_options: ClassVar = (
+        *("output", "text_column", "vocabulary_size", "layers", "hidden_size", "budget", "hold_out", "tokenizer"),
+        *("resume", "overwrite"),
     )
 
     corpus: tuple[str, ...] = CORPUS
@@ -54,7 +63,7 @@ class Table(Reading):
 
     also: ClassVar = (("table", TableOptions, None),)
 
-    corpus: tuple[str, ...] = setting((), "as for selfsent train; none with --tokenizer", positional=True, nargs="*")
+    corpus: tuple[str, ...] = setting((), f"{FILES}; none with --tokenizer", positional=True, nargs="*")
     output: str = setting(MISSING, "the table is in OUTPUT/model")
     tokenizer: str | None = setting(None, "encoder whose vocabulary is taken instead of a new one")
     overwrite: bool = setting(False, "throw away what is in OUTPUT")

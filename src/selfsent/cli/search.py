@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from dataclasses import MISSING, dataclass
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from selfsent.cli.console import counting, notice, show
-from selfsent.cli.options import MODEL
+from selfsent.cli.options import FILES, MODEL, ONE_CORPUS
 from selfsent.cli.results import Results, as_line, full_name, line_of
 from selfsent.display import counted
 from selfsent.errors import BaseEncoderError, DataError, SettingsError
@@ -45,9 +45,17 @@ class Search(Results):
         "       selfsent search --index DIR QUERY [QUERY ...] [options]"
     )
 
+    examples: ClassVar = (
+        'selfsent search runs/tickets tickets.csv --text-column body "printer does not answer"',
+        'selfsent search --index tickets.index "printer does not answer" --top 3 --json -',
+    )
+    main_options: ClassVar = (
+        *("text_column", "id_column", "keep", "top", "index", "rerank", "word_weight", "encoded", "output", "json"),
+    )
+
     words: tuple[str, ...] = setting(
         (),
-        "model; corpus, as for selfsent train; and queries",
+        f"a model; a corpus: {FILES}; and queries",
         positional=True,
         nargs="*",
         metavar="MODEL CORPUS QUERY",
@@ -246,8 +254,16 @@ class Pairs(Results):
     --approximate is given.
     """
 
+    examples: ClassVar = (
+        "selfsent pairs runs/tickets tickets.csv --text-column body --top 20",
+        "selfsent pairs bundled tickets.csv --text-column body --id-column id --threshold 0.9 --output doubles.csv",
+    )
+    main_options: ClassVar = (
+        *("text_column", "id_column", "keep", "top", "threshold", "word_weight", "approximate", "output", "json"),
+    )
+
     model: str = MODEL
-    corpus: str = setting(MISSING, "as for selfsent train", positional=True)
+    corpus: str = ONE_CORPUS
     top: int = setting(100, "pairs at most", minimum=1)
     threshold: float = setting(-1.0, "smallest score that counts, as it is shown", minimum=-1, maximum=1)
     word_weight: float = setting(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -10,7 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from selfsent.augment.registry import parse_augmenters
 from selfsent.cli import console
 from selfsent.cli.console import show
-from selfsent.cli.options import HOLD_OUT, UNSET, Resumable, TrainingText, add_method_options
+from selfsent.cli.flags import add_method_options
+from selfsent.cli.options import APART, FILES, UNSET, Resumable, TrainingText
 from selfsent.errors import SettingsError
 from selfsent.settings import Settings, setting
 from selfsent.training.run_config import ModelOptions, RunConfig
@@ -31,9 +33,18 @@ class Train(TrainingText, Resumable):
 
     It is scored before and after if the corpus has documents or pairs.
 
-    selfsent methods NAME lists the options of a method. With a recipe give only --output, --variant, --base,
-    --data, --seed, --seeds, --resume and --overwrite; everything else is in the recipe.
+    A method has options of its own: --method NAME --help shows them. With a recipe give only --output, --variant,
+    --base, --data, --seed, --seeds, --resume and --overwrite; everything else is in the recipe.
     """
+
+    examples: ClassVar = (
+        "selfsent train tickets.csv --text-column body --output runs/tickets",
+        "selfsent train faq.csv --text-columns question,answer --method mnrl --output runs/faq",
+    )
+    main_options: ClassVar = (
+        *("output", "text_column", "document_column", "text_columns", "method", "base", "budget", "hold_out", "seeds"),
+        *("resume", "overwrite"),
+    )
 
     also: ClassVar = (
         ("model", ModelOptions, None),
@@ -44,8 +55,7 @@ class Train(TrainingText, Resumable):
 
     corpus: tuple[str, ...] = setting(
         (),
-        "files (.txt .csv .tsv .jsonl .parquet, also .gz .zst .bz2), directories, globs, addresses (s3://...), -"
-        " for standard input, a hub data set, or python:stdlib; or a recipe: FILE.yaml or a name of selfsent recipes",
+        f"{FILES}; or a recipe: FILE.yaml or a name of selfsent recipes",
         positional=True,
         nargs="+",
     )
@@ -56,9 +66,20 @@ class Train(TrainingText, Resumable):
         " gru, lstm, bilstm, bert:4x256 (4 layers of 256), albert:4x256 or random-table, which are untrained (default:"
         " the best that ships and that the method can train)",
     )
-    hold_out: int | None = HOLD_OUT
+    hold_out: int | None = setting(None, f"{APART[:-1]}; 0: none)")
     variant: str | None = setting(None, "which variant of a recipe (default: its first)")
     seeds: int | None = setting(None, "run with N seeds, and summarise")
+
+    @classmethod
+    def add_late_options(cls, parser: Any, arguments: list[str]) -> None:
+        """Add the options of the given method and head, for the help."""
+        early = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+        for name in ("--method", "--head"):
+            early.add_argument(name, nargs="?")
+        if (given := early.parse_known_args(arguments)[0]).method:
+            from selfsent.methods import get_method
+
+            add_method_options(parser, get_method(given.method), given.head)
 
     def run(self) -> None:
         """Train, then print the scores before and after."""

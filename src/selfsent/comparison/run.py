@@ -42,10 +42,12 @@ from selfsent.evaluation.tasks.label_free import ContextTask
 from selfsent.files import read_json
 from selfsent.models.bases import resolve, weights_digest
 from selfsent.models.loading import load_encoder
+from selfsent.pipeline import read
 from selfsent.progress import Progress, shown
 from selfsent.settings import format_duration
+from selfsent.training.agreement import first_difference
 from selfsent.training.budget import Clock
-from selfsent.training.run_directory import RunDirectory, first_difference
+from selfsent.training.run_directory import RunDirectory
 
 
 def compare(
@@ -99,7 +101,7 @@ def compare(
     with shown(progress, quiet) as progress:
         how: dict[str, Any] = {"dev": dev, "seeds": seeds, "resume": resume, "overwrite": overwrite, "data": data}
         comparison = Comparison(methods, base, output, progress, **how, **common)
-        comparison.read(api.read(corpus, None, progress.notice), sentences, hold_out)
+        comparison.read(read(corpus, None, progress.notice), sentences, hold_out)
         return comparison.run()
 
 

@@ -15,15 +15,8 @@ from selfsent.evaluation.encoder import Encoder
 from selfsent.evaluation.hold_out import WITHOUT_DOCUMENTS, Numbers, Subset, limited
 from selfsent.evaluation.results import Score, signature
 from selfsent.evaluation.stats.resampling import interval
-from selfsent.evaluation.tasks.label_free import (
-    ContextTask,
-    DocumentTask,
-    LabelFreeTask,
-    crops_task,
-    halves_task,
-    robust_task,
-    title_task,
-)
+from selfsent.evaluation.tasks.damaged import crops_task, robust_task
+from selfsent.evaluation.tasks.label_free import ContextTask, DocumentTask, LabelFreeTask, halves_task, title_task
 from selfsent.methods import METHODS
 
 SINGLE = 2000

@@ -14,7 +14,7 @@ from selfsent.errors import DataError
 from selfsent.evaluation.encoder import Encoder
 from selfsent.evaluation.stats.resampling import Floats
 from selfsent.lexical import BM25, Analyzer, WordCounts, language_of
-from selfsent.lexical.scores import PAIR_WEIGHT
+from selfsent.lexical.scores import PAIR_WEIGHT, hybrid
 
 LEXICAL = {"tfidf": "TF-IDF", "bm25": "BM25"}
 """Lexical baselines: names as models, and as shown."""
@@ -113,7 +113,9 @@ class Hybrid(Encoder):
         """As `sides`, from given unit vectors (q, d) and (n, d)."""
         self.broken = self.encoder.broken
         bm25 = bm25_of(queries, texts)
-        return VectorsAndWords(vectors[0], bm25.queries * self.lexical_weight), VectorsAndWords(vectors[1], bm25.texts)
+        queries_and_texts = zip(vectors, (bm25.queries, bm25.texts), strict=True)
+        asked, held = (VectorsAndWords(*each, self.lexical_weight) for each in queries_and_texts)
+        return asked, held
 
     def similarity(self, left: Sequence[str], right: Sequence[str]) -> Floats:
         """The sum of cosine and weighted TF-IDF of each pair of texts, (n,)."""
@@ -123,20 +125,20 @@ class Hybrid(Encoder):
         shared = counts.weighed(left).multiply(counts.weighed(right)).sum(axis=1)
         cosines = self.encoder.similarity(left, right)
         self.broken = self.encoder.broken
-        return cosines + PAIR_WEIGHT * np.asarray(shared, np.float64).ravel()
+        return hybrid(cosines, np.asarray(shared, np.float64).ravel(), PAIR_WEIGHT)
 
 
 class VectorsAndWords:
-    """Rows of vectors (n, d) and sparse words (n, words), with the sum of both inner products."""
+    """Rows of vectors (n, d) and sparse words (n, words), with the weighted sum of both inner products."""
 
-    def __init__(self, vectors: Vectors, words: Any) -> None:
-        self.vectors, self.words, self.shape = vectors, words, vectors.shape
+    def __init__(self, vectors: Vectors, words: Any, weight: float) -> None:
+        self.vectors, self.words, self.weight, self.shape = vectors, words, weight, vectors.shape
 
     def __len__(self) -> int:
         return len(self.vectors)
 
     def __getitem__(self, rows: Any) -> VectorsAndWords:
-        return VectorsAndWords(self.vectors[rows], self.words[rows])
+        return VectorsAndWords(self.vectors[rows], self.words[rows], self.weight)
 
     @property
     def T(self) -> VectorsAndWords:  # noqa: N802 - as in numpy
@@ -145,5 +147,5 @@ class VectorsAndWords:
 
     def __matmul__(self, other: VectorsAndWords) -> Vectors:
         """(n, m) inner products with the rows of another one."""
-        product: Vectors = self.vectors @ other.vectors.T + (self.words @ other.words.T).toarray()
-        return product
+        words = (self.words @ other.words.T).toarray()
+        return np.asarray(hybrid(self.vectors @ other.vectors.T, words, self.weight))

@@ -14,6 +14,7 @@ from selfsent.errors import DataError, SettingsError
 from selfsent.evaluation.encoder import Encoder, PairEncoder
 from selfsent.evaluation.lexical import Hybrid, bm25_of
 from selfsent.evaluation.stats.resampling import Floats
+from selfsent.lexical.scores import hybrid
 
 CANDIDATES = 200
 """Candidates of a query: chosen by judged answers (docs/log)."""
@@ -125,6 +126,6 @@ class _Rows:
         chosen = np.argsort(-found, axis=1, kind="stable")[:, : self.reranker.candidates]
         again = self.reranker.scores(self.texts, [[other.texts[row] for row in rows] for rows in chosen])
         for row, (columns, scores) in enumerate(zip(chosen, again, strict=True)):
-            scores = scores + self.reranker.lexical_weight * inner(self.words[row], other.words[columns])[0]
+            scores = hybrid(scores, inner(self.words[row], other.words[columns])[0], self.reranker.lexical_weight)
             found[row, columns] = scores - scores.min() + found[row].max() + 1
         return found

@@ -13,7 +13,7 @@ from selfsent.data.corpus.sources import SourceName
 from selfsent.display import counted
 from selfsent.errors import DataError, SettingsError, guess
 from selfsent.evaluation.datasets import catalogue
-from selfsent.evaluation.datasets.declared import DataSet, Rows, Store
+from selfsent.evaluation.datasets.declared import DataSet, Store
 from selfsent.evaluation.datasets.leaks import LEAKED, holds_stsb
 from selfsent.evaluation.datasets.own_files import Clean, Column
 from selfsent.evaluation.encoders import as_encoder
@@ -28,9 +28,8 @@ from selfsent.evaluation.tasks.retrieval import RetrievalTask
 from selfsent.naming import names
 from selfsent.progress import Progress
 
-_PAIRS = (*catalogue.STS, catalogue.STSB_DEV, *catalogue.STS17)
 _SCORERS: dict[Callable[..., Score], tuple[DataSet, ...]] = {
-    published.score_pairs: _PAIRS,
+    published.score_pairs: (*catalogue.STS, catalogue.STSB_DEV, *catalogue.STS17),
     published.score_topics: catalogue.ARGUMENTS,
     published.score_translations: catalogue.TATOEBA,
     published.score_askubuntu: (catalogue.ASKUBUNTU,),
@@ -241,25 +240,3 @@ def check_request(
             raise SettingsError(f"{path} would go by the name {rows.name}, which another score has: rename the file")
         scorers[rows.name] = partial(score, rows, **({"classifier": classifier} if kind == "labels" else {}))
     return chosen, scorers | sets
-
-
-def load_pairs(task: str | None, pairs: str | Path | None, store: Store) -> Rows:
-    """Pairs with scores, from a task or the user's file.
-
-    Args:
-        task: a task that is one data set of scored pairs, such as `stsb-dev`.
-        pairs: a file with columns sentence1, sentence2, score.
-        store: reader of data sets.
-
-    Raises:
-        SettingsError: both or neither, or a task without scored pairs.
-        DataError: the data is absent or damaged.
-    """
-    if (task is None) == (pairs is None):
-        raise SettingsError("give either a task or a file of pairs: `task` or `pairs`")
-    if pairs is not None:
-        return own.read_pairs(pairs)
-    known = [dataset.name for dataset in (*_PAIRS, *catalogue.ARGUMENTS)]
-    if task not in known:
-        raise SettingsError(f"{task} is no task of scored pairs; those are {', '.join(known)}")
-    return store.load(TASKS[task].datasets[0])

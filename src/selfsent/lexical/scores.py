@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 from zlib import crc32
 
 import numpy as np
@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from selfsent.errors import SettingsError
 from selfsent.lexical.analyzer import Analyzer
+
+_Scores = TypeVar("_Scores", float, NDArray[Any])
 
 K1, B = 1.2, 0.75
 """Saturation of term frequency, and strength of length normalisation."""
@@ -146,6 +148,12 @@ class WordCounts:
         rows = csr_matrix((np.ones(len(columns), np.float32), np.array(columns), np.array(ends)), (len(texts), BUCKETS))
         rows.sum_duplicates()
         return rows
+
+
+def hybrid(cosines: _Scores, words: Any, weight: float) -> _Scores:
+    """The score of hybrid search, cosine + weight · words: of one text, or of arrays of them."""
+    scores: _Scores = cosines + weight * words
+    return scores
 
 
 def check_weight(weight: float) -> None:

@@ -13,8 +13,9 @@ from torch.nn import functional as F
 from selfsent.data.packed import Packed, concatenate
 from selfsent.distributed import gather, world_size
 from selfsent.foreign.torch import move_all
+from selfsent.methods.contrast import nt_xent
 from selfsent.methods.method import OF_SENTENCES, Compares, Learner, Loss, Method
-from selfsent.methods.ranking import PairOptions, nt_xent
+from selfsent.methods.positives import PairOptions
 from selfsent.models.encoder import Encoder
 from selfsent.settings import Settings, setting
 

@@ -16,8 +16,9 @@ from selfsent.data.packed import Packed
 from selfsent.data.views.view import NegativeSampler, View
 from selfsent.distributed import world_size
 from selfsent.errors import SettingsError
+from selfsent.methods.contrast import ranking_loss
 from selfsent.methods.method import Learner, Loss, Method, MethodOptions
-from selfsent.methods.ranking import ViewOptions, ranking_loss
+from selfsent.methods.positives import ViewOptions
 from selfsent.models.dropout import without_dropout
 from selfsent.models.encoder import Encoder
 from selfsent.settings import Settings, setting

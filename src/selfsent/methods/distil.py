@@ -14,8 +14,8 @@ from torch.nn import functional as F
 from selfsent.data.packed import Packed, concatenate
 from selfsent.data.views.view import View
 from selfsent.errors import SettingsError
+from selfsent.methods.contrast import ranking_loss, similarity_loss
 from selfsent.methods.method import Learner, Loss, Method, MethodOptions
-from selfsent.methods.ranking import ranking_loss, similarity_loss
 from selfsent.models.encoder import Encoder
 from selfsent.models.loading import load_encoder
 from selfsent.naming import names

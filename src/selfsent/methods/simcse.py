@@ -9,8 +9,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from selfsent.data.packed import Packed, concatenate
+from selfsent.methods.contrast import ranking_loss
 from selfsent.methods.method import OF_SENTENCES, Learner, Loss, Method
-from selfsent.methods.ranking import PairOptions, ranking_loss
+from selfsent.methods.positives import PairOptions
 from selfsent.models.encoder import Encoder
 from selfsent.settings import Settings, setting
 

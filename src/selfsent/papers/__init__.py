@@ -1,1 +1,1 @@
-"""Reproduction of the papers: tables, analyses, and comparisons with our numbers."""
+"""Reproduction of the papers: tables, and comparisons with our numbers."""

@@ -2,7 +2,8 @@
 
 from selfsent.recipes.document import read_document
 from selfsent.recipes.recipe import Recipe, read_recipe
-from selfsent.recipes.run import StagesRun, check_data, train_stages
+from selfsent.recipes.results import StagesRun
+from selfsent.recipes.run import check_data, train_stages
 from selfsent.report.seeds import Seeds, over_seeds
 
 __all__ = [

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from selfsent import api
 from selfsent.data.corpus import Corpus, check_corpus, read_corpus
-from selfsent.display import table_of, text_of
 from selfsent.distributed import join, rank, wait
 from selfsent.errors import CorpusError, DataError, SettingsError, TrainingError
 from selfsent.evaluation.datasets.declared import Store
 from selfsent.evaluation.dev import check_dev_data
 from selfsent.evaluation.encoders import check_model
 from selfsent.evaluation.lexical import WITH_WORDS, without_words
-from selfsent.evaluation.results import AVERAGE, MARK, MEANING, Result
+from selfsent.evaluation.results import Result
 from selfsent.evaluation.suites import TASKS, evaluate
 from selfsent.evaluation.tasks.published import cross_validate
 from selfsent.files import read_json, write_json, write_text
@@ -27,93 +26,18 @@ from selfsent.progress import Progress, shown
 from selfsent.recipes.needs import WORD_FILES, not_here, where_of
 from selfsent.recipes.recipe import Recipe, read_recipe
 from selfsent.recipes.stage import FOLD, Stage, located, sources_of
-from selfsent.report.run import Run, load_run
+from selfsent.report.run import load_run
 from selfsent.training.run_directory import RunDirectory, take_over
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    pass
+
+from selfsent.recipes.results import StageRun, StagesRun
 
 SCORES = "evaluation.json"
 """The file with the scores of a stage, of all folds, or of an encoder."""
 STAND_INS = "stand_ins"
 """Key of `run.json`: replacements of the recipe's data."""
-
-
-@dataclasses.dataclass
-class StageRun:
-    """A finished stage.
-
-    Args:
-        name: of the stage.
-        run: its run; None within folds.
-        evaluation: scores of its model, from `Result.to_json`; None without any.
-    """
-
-    name: str
-    run: Run | None
-    evaluation: dict[str, Any] | None = None
-
-    @property
-    def figures(self) -> dict[str, float]:
-        """Its scores by task, their average, and the scores of its run."""
-        scored = self.evaluation or {}
-        found = {task: float(score["score"]) for task, score in scored.get("scores", {}).items()}
-        found |= {AVERAGE: float(scored[AVERAGE])} if scored.get(AVERAGE) is not None else {}
-        if self.run and self.run.search_scores:
-            found["search"] = float(self.run.search_scores["with_words"]["score"])
-        return found | ({"context": float(self.run.scores["trained"]["score"])} if self.run and self.run.scores else {})
-
-    @property
-    def leaked(self) -> list[str]:
-        """Names of contaminated scores: the model was trained on their pairs."""
-        scored = self.evaluation or {}
-        found = [task for task, score in scored.get("scores", {}).items() if score.get("leaked")]
-        return found + ([AVERAGE] if scored.get("average_leaked") else [])
-
-
-@dataclasses.dataclass
-class StagesRun:
-    """A finished run of a recipe.
-
-    Args:
-        directory: of the run, with the last stage's model in `model/`.
-        recipe: of the run.
-        stages: of the run, including the cross-validation.
-        stand_ins: replacements of the recipe's data, a line each.
-    """
-
-    directory: Path
-    recipe: Recipe
-    stages: list[StageRun]
-    stand_ins: list[str]
-
-    @property
-    def model(self) -> Any:
-        """The trained model, an ordinary SentenceTransformer."""
-        return Run(self.directory, {}).model
-
-    @property
-    def figures(self) -> dict[str, float]:
-        """Every score, by stage and task."""
-        return {f"{stage.name}: {name}": value for stage in self.stages for name, value in stage.figures.items()}
-
-    @property
-    def leaked(self) -> list[str]:
-        """Names of contaminated scores: the model was trained on their pairs."""
-        return [f"{stage.name}: {name}" for stage in self.stages for name in stage.leaked]
-
-    def table(self) -> Table:
-        """The scores of every stage."""
-        rows = (
-            [stage.name, name, f"{value:.2f}{MARK if name in stage.leaked else ''}"]
-            for stage in self.stages
-            for name, value in stage.figures.items()
-        )
-        return table_of(["stage", "task", "score"], rows, left=(0, 1), caption=MEANING if self.leaked else "")
-
-    def __str__(self) -> str:
-        """The table as text."""
-        return text_of(self.table()) if self.figures else ""
 
 
 def train_stages(

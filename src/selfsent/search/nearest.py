@@ -15,7 +15,7 @@ from selfsent.data.vector_files import VectorsFile
 from selfsent.errors import ONE_STRING, SettingsError
 from selfsent.lexical import BM25, Analyzer, language_of
 from selfsent.lexical.analyzer import SAMPLED
-from selfsent.lexical.scores import check_weight
+from selfsent.lexical.scores import check_weight, hybrid
 from selfsent.models.encoder import Encoder
 from selfsent.models.encoding import encode
 from selfsent.search.vectors import corpus_vectors, open_encoder, sentences, unit
@@ -160,7 +160,7 @@ def rerank_hits(
         texts = [texts_of(hits) for hits in found[part]]
         for hits, scores in zip(found[part], reranker.scores(queries[part], texts), strict=True):
             again = [
-                hit._replace(cosine=score, score=(score + weight * hit.words) / (1 + weight))
+                hit._replace(cosine=score, score=hybrid(score, hit.words, weight) / (1 + weight))
                 for hit, score in zip(hits, scores.tolist(), strict=True)
             ]
             ordered.append(sorted(again, key=lambda hit: -hit.score)[:top])
@@ -194,7 +194,7 @@ class TopHits:
     """
 
     def __init__(self, queries: int, top: int, word_weight: float) -> None:
-        self._top, self._weight = top, np.float32(word_weight)
+        self._top, self._weight = top, word_weight
         self._rows = np.zeros((queries, 0), np.int64)
         self._found = np.zeros((3, queries, 0), np.float32)
         """Cosine, words and their sum."""
@@ -202,7 +202,7 @@ class TopHits:
     def add(self, rows: NDArray[np.int64], cosines: NDArray[np.float32], words: NDArray[np.float32] | None) -> None:
         """Add rows (n,) with their cosines and lexical scores, (queries, n) each."""
         words = np.zeros_like(cosines) if words is None else words
-        new = np.stack([cosines, words, cosines + self._weight * words])
+        new = np.stack([cosines, words, hybrid(cosines, words, self._weight)])
         found = np.concatenate([self._found, new], axis=2)
         candidates = np.hstack([self._rows, np.broadcast_to(rows, cosines.shape)])
         order = np.argsort(-found[2], axis=1, kind="stable")[:, : self._top]

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from selfsent.lexical import Analyzer, WordCounts
-from selfsent.lexical.scores import PAIR_WEIGHT
+from selfsent.lexical.scores import PAIR_WEIGHT, hybrid
 from selfsent.search.ivf import IVF, training_rows
 from selfsent.search.nearest import corpus_language
 
@@ -50,7 +50,7 @@ class Pair(NamedTuple):
 
     def score(self, word_weight: float) -> float:
         """(cosine + word_weight · words) / (1 + word_weight)."""
-        return (self.cosine + word_weight * self.words) / (1 + word_weight)
+        return hybrid(self.cosine, self.words, word_weight) / (1 + word_weight)
 
 
 class TopPairs:

@@ -16,6 +16,7 @@ from selfsent.data.views.positives import WHOLE, Documents, Surroundings
 from selfsent.errors import SettingsError
 from selfsent.lexical import BM25, Analyzer, language_of
 from selfsent.lexical.analyzer import SAMPLED
+from selfsent.lexical.scores import hybrid
 from selfsent.methods.ranking import MinedBy
 from selfsent.models.bases import resolve
 from selfsent.models.encoder import Encoder
@@ -198,10 +199,10 @@ def _ranked(asked: Asked, encoder: Encoder, by: MinedBy) -> Callable[[np.ndarray
             if asked.whole:
                 partner += np.einsum("nd,nd->n", vectors, _unit(encoder, asked.partners(places), "document"))
         if weight:
-            scores += weight * (queries[places] @ texts[:size].T).toarray()
+            scores = hybrid(scores, (queries[places] @ texts[:size].T).toarray(), weight)
             if asked.whole:
                 shared = queries[places].multiply(texts[size + places])
-                partner += weight * np.asarray(shared.sum(axis=1), np.float32).ravel()
+                partner = hybrid(partner, np.asarray(shared.sum(axis=1), np.float32).ravel(), weight)
         if not asked.whole:
             partner = scores[np.arange(len(places)), asked.own[places]].copy()
         scores[np.arange(len(places)), asked.own[places]] = -np.inf

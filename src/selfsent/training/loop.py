@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any, cast
 
-import numpy as np
 import torch
 from accelerate import Accelerator, DistributedType
 from accelerate.state import is_initialized
@@ -32,40 +30,19 @@ from selfsent.progress import Progress
 from selfsent.settings import Precision, Settings
 from selfsent.training.budget import Clock, TimeBudget
 from selfsent.training.checkpoint import BestCheckpoint, load_checkpoint, save_checkpoint
+from selfsent.training.meter import PROBES, Meter, steps_between_probes
 from selfsent.training.run_config import RunConfig
 from selfsent.training.run_directory import RunDirectory, save_model
 from selfsent.training.schedule import make_optimizer, rate_at, scale_and_clip
+from selfsent.training.signals import set_by_signals
 from selfsent.training.trackers import Trackers
 
-PROBES = 20
-"""Health probes in a run; fewer, but at least 5, where they would take a tenth of it."""
 TENTHS = 10
 """Checkpoints and scores in a run, where the user does not say how many steps apart."""
 APART = 30.0
 """Least seconds between two checkpoints, where the user does not say how many steps: less is soon done again."""
 _UNKNOWN = 10**9
 """Steps of a run with a budget before its first one."""
-
-
-class Meter:
-    """Loss and speed since the last log line."""
-
-    def __init__(self) -> None:
-        self.since, self.norm = time.perf_counter(), 0.0
-        self.sums = np.zeros(4)
-        """Loss, its count, sentences and tokens."""
-
-    def add(self, total: float, count: float, norm: float, sentences: int, tokens: int) -> None:
-        """Count one step, as `Loop.advance` returns it."""
-        self.sums += total, count, sentences, tokens
-        self.norm = norm
-
-    def figures(self) -> dict[str, float]:
-        """Mean loss, gradient norm, and sentences and tokens a second over all processes."""
-        total, count, *done = self.sums.tolist()
-        sentences, tokens = (number / max(time.perf_counter() - self.since, 1e-9) for number in done)
-        loss = total / max(count, 1e-12)
-        return {"loss": loss, "norm": self.norm, "sentences_per_second": sentences, "tokens_per_second": tokens}
 
 
 class Loop:
@@ -153,7 +130,7 @@ class Loop:
             self._resume()
         if self.start_health is None:
             self.start_health = self.probe()
-        with _set_by_signals(self.stopped), self.trackers:
+        with set_by_signals(self.stopped), self.trackers:
             self._train()
             if self.budget:
                 self.budget.end(self.step)
@@ -325,35 +302,3 @@ class Loop:
             self.share = of_first(self.budget.share)
             self.steps = max(self.step + 1, int(self.step / self.share))
         self.notice(f"resumed at step {self.step} of {self.steps}")
-
-
-def steps_between_probes(steps: int, batch_size: int) -> int:
-    """Steps between two probes of the health of the space.
-
-    Args:
-        steps: of the run.
-        batch_size: of each process. Encoding a sentence takes a third of the time of training on it, or less.
-    """
-    cheap = math.ceil(10 * SENTENCES / (3 * max(1, batch_size)))
-    return max(1, math.ceil(steps / PROBES), min(cheap, math.ceil(steps / 5)))
-
-
-@contextmanager
-def _set_by_signals(stopped: threading.Event) -> Iterator[None]:
-    """Within the block, the first interrupt or termination signal sets the event; a second one acts at once."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before: dict[int, Any] = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-
-    def on_signal(number: int, frame: Any) -> None:
-        stopped.set()
-        signal.signal(number, before[number])
-
-    for number in before:
-        signal.signal(number, on_signal)
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

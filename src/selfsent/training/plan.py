@@ -16,8 +16,8 @@ from selfsent.data.views.view import View
 from selfsent.errors import SettingsError, guess
 from selfsent.methods import Method, whose_option
 from selfsent.methods.method import STATIC_STEPS, MethodOptions
+from selfsent.methods.positives import NOISES
 from selfsent.methods.postprocessing import whitened
-from selfsent.methods.ranking import NOISES
 from selfsent.models.bases import resolve, weights_digest
 from selfsent.models.encoder import Pooling
 from selfsent.models.heads.options import CNN_POOL, HEADS, POOLINGS, name_of

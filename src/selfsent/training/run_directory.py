@@ -28,6 +28,7 @@ from selfsent.files import (
 from selfsent.integrity import is_signed, seal, signed
 from selfsent.locks import PathLock, lock_directory
 from selfsent.methods.method import RETIRED
+from selfsent.training.agreement import check_agreement, first_difference, renamed
 from selfsent.training.checkpoint import is_whole
 from selfsent.version import __version__
 
@@ -39,10 +40,6 @@ _FILES = (
 """Files of a run, or of several runs, in its directory."""
 _DISCARDED = "discarded"
 _WATCHED = ("torch", "transformers", "sentence-transformers", "tokenizers", "accelerate", "numpy")
-_RENAMED = {"smoothing": "alpha"}
-"""Settings of earlier versions, and their names now."""
-_HARMLESS = ("base", "corpus source")
-"""Names that may differ in spelling; digest and fingerprint cover the contents."""
 
 
 def versions() -> dict[str, str]:
@@ -180,7 +177,7 @@ class RunDirectory:
         if self.record.get("stopped"):
             stage = self.record.get("stopped_in")
             free = (*free, f"stages {stage} learning_rate" if stage else "settings learning_rate")
-        before = _renamed(self.record.get("asked", {}))
+        before = renamed(self.record.get("asked", {}))
         if "options" in before:
             known = before["options"].items()
             now = self._config["options"]
@@ -301,16 +298,6 @@ class RunDirectory:
                 remove(directory)
 
 
-def _renamed(config: Any) -> Any:
-    """A config of an earlier version under today's names."""
-    if not isinstance(config, dict):
-        return config
-    return {
-        _RENAMED.get(name, name): "step" if (name, value) == ("schedule", "stairs") else _renamed(value)
-        for name, value in config.items()
-    }
-
-
 def save_model(path: Path, save: Callable[[Path], None]) -> None:
     """Write a model, whole or not at all, its weights with a checksum.
 
@@ -335,52 +322,3 @@ def take_over(run: Path, directory: Path) -> None:
     with atomic_directory(directory / "model") as temporary:
         shutil.copytree(run / "model", temporary, copy_function=link, dirs_exist_ok=True)
     write_text(directory / "scores.json", (run / "scores.json").read_text(encoding="utf-8"))
-
-
-def check_agreement(config: dict[str, Any]) -> None:
-    """Reject processes with different options, encoders or text, before any of them takes a step.
-
-    On machines of their own each process reads its own files. Rows are chosen by number, so different tables would
-    silently train every machine on something else.
-
-    Args:
-        config: everything that decides the result, as JSON.
-
-    Raises:
-        RunError: another process has another config; every process raises it.
-    """
-    first, *others = gathered((platform.node() or "unnamed", config))
-    for number, (name, theirs) in enumerate(others, 1):
-        if difference := _first_difference(first[1], theirs):
-            where, one, other = difference
-            raise RunError(
-                f"process {number} on {name} has another {where} ({other}) than process 0 on {first[0]} ({one}): give"
-                " all machines the same files, encoders and options"
-            )
-
-
-def first_difference(old: Any, new: Any, exclude: Collection[str] = ()) -> str | None:
-    """Text on the first difference of two JSON values outside the names in `exclude`; None without one."""
-    found = _first_difference(old, new, exclude)
-    return None if found is None else f"{found[0]} was {found[1]}, now {found[2]}"
-
-
-def _first_difference(old: Any, new: Any, exclude: Collection[str] = ()) -> tuple[str, Any, Any] | None:
-    """Name of the first difference of two JSON values, and both values there."""
-    old, new = flattened(old), flattened(new)
-    for name in {**old, **new}:
-        free = name in _HARMLESS or any(f"{name} ".startswith(f"{each} ") for each in exclude)
-        if old.get(name) != new.get(name) and not free:
-            before, now = ("not given" if each.get(name) is None else each[name] for each in (old, new))
-            return name.replace("_", " "), before, now
-    return None
-
-
-def flattened(config: Any, separator: str = " ", name: str = "") -> dict[str, Any]:
-    """A JSON value without nesting: values by names such as `settings seed`."""
-    if not isinstance(config, Mapping):
-        return {name: config}
-    found: dict[str, Any] = {}
-    for key, value in config.items():
-        found |= flattened(value, separator, f"{name}{separator}{key}" if name else key)
-    return found

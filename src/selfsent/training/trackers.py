@@ -9,7 +9,8 @@ from accelerate.tracking import LOGGER_TYPE_TO_CLASS, get_available_trackers
 
 from selfsent.distributed import rank
 from selfsent.errors import SettingsError, guess
-from selfsent.training.run_directory import RunDirectory, flattened
+from selfsent.training.agreement import flattened
+from selfsent.training.run_directory import RunDirectory
 
 PROJECT = "selfsent"
 _PLAIN = (bool, int, float, str)

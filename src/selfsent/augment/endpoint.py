@@ -1,0 +1,157 @@
+"""A language model behind an OpenAI-compatible address: Ollama, vLLM, llama.cpp's server, or a paid service."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+from selfsent.errors import AugmenterError, SettingsError, first_line
+
+KEY = "OPENAI_API_KEY"
+"""The environment variable with the key, if the server wants one."""
+_LARGEST = 1 << 20
+"""Bytes of an answer that are read at most."""
+_TOKENS = 2048
+"""Tokens that a model may write, its thoughts included."""
+_LONGEST_WAIT = 60.0
+_LOCAL = ("localhost", "127.0.0.1", "::1")
+
+
+class Endpoint:
+    """Answers of a language model, each asked for again if the server is busy, slow or down.
+
+    The key is taken from `OPENAI_API_KEY`. It is in no message, and goes to no other address.
+
+    Args:
+        url: as `http://localhost:11434/v1`.
+        model: the server's name for it.
+        timeout: seconds until an answer is given up.
+        tries: times a question is sent.
+        parallel: questions at a time.
+        pause: seconds before a question is sent again; twice as long each time.
+
+    Raises:
+        SettingsError: no address, no model, or a key that would be sent unencrypted.
+    """
+
+    def __init__(
+        self, url: str, model: str, timeout: float = 60, tries: int = 4, parallel: int = 4, pause: float = 1
+    ) -> None:
+        import httpx
+
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query:
+            raise SettingsError(f"{parts.hostname or url} is no address like http://localhost:11434/v1")
+        if not model:
+            raise SettingsError(f"{url} serves models by name: give llm, such as llm=llama3.2")
+        key = os.environ.get(KEY, "")
+        if key and parts.scheme == "http" and parts.hostname not in _LOCAL:
+            raise SettingsError(f"{url} would be sent {KEY} unencrypted: give an https address, or unset it")
+        self.url, self.model, self.failed = url.rstrip("/"), model, Counter[str]()
+        self._timeout, self._tries, self._parallel, self._pause = timeout, tries, parallel, pause
+        headers = {"Accept-Encoding": "identity"} | ({"Authorization": f"Bearer {key}"} if key else {})
+        self._client = httpx.Client(headers=headers, timeout=timeout, follow_redirects=False)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._client.close()
+
+    def answers(self, prompts: Sequence[str]) -> list[str]:
+        """(n,) an answer to each prompt (n,); empty, and counted in `failed`, where there is none.
+
+        Raises:
+            AugmenterError: the server refuses, or answers none of them.
+        """
+        with ThreadPoolExecutor(self._parallel) as pool:
+            try:
+                found = list(pool.map(self._answer, prompts))
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+        if prompts and not any(found):
+            reason = self.failed.most_common(1)[0][0]
+            raise AugmenterError(
+                f"{self.url} gave no answer to {len(prompts)} questions in a row ({reason}). What was made is kept:"
+                " give the same command again when it answers"
+            )
+        return found
+
+    def _answer(self, prompt: str) -> str:
+        """One answer; empty after so many tries."""
+        import httpx
+
+        for number in range(self._tries):
+            wait = self._pause * 2**number
+            try:
+                status, body, after = self._ask(prompt)
+            except httpx.HTTPError as error:
+                reason = "too slow" if isinstance(error, httpx.TimeoutException) else first_line(error)
+            else:
+                if status < 300 and (answer := _text_of(body)):
+                    return answer
+                reason = f"status {status}" if status >= 300 else "no usable answer"
+                if 300 <= status < 500 and status not in (408, 409, 425, 429):
+                    raise AugmenterError(f"{self.url} refused with status {status}{_why(status, body)}")
+                wait = min(_LONGEST_WAIT, max(wait, after))
+            if number + 1 < self._tries:
+                time.sleep(wait)
+        self.failed[reason] += 1
+        return ""
+
+    def _ask(self, prompt: str) -> tuple[int, bytes, float]:
+        """Status, body and the seconds that the server asks to wait."""
+        import httpx
+
+        message = {"role": "user", "content": prompt}
+        question = {"model": self.model, "messages": [message], "max_completion_tokens": _TOKENS, "stream": False}
+        end, body = time.monotonic() + self._timeout, bytearray()
+        with self._client.stream("POST", f"{self.url}/chat/completions", json=question) as response:
+            for part in response.iter_bytes():
+                body += part
+                if len(body) > _LARGEST:
+                    return response.status_code, b"", 0.0
+                if time.monotonic() > end:  # a trickle
+                    raise httpx.ReadTimeout("too slow")
+            after = response.headers.get("Retry-After", "")
+            return response.status_code, bytes(body), float(after) if after.isdigit() else 0.0
+
+
+def _text_of(body: bytes) -> str:
+    """The text in an answer; empty if there is none."""
+    found = _read(body)
+    for key in ("choices", 0, "message", "content"):
+        try:
+            found = found[key]
+        except (TypeError, KeyError, IndexError):
+            return ""
+    return found if isinstance(found, str) else ""
+
+
+def _why(status: int, body: bytes) -> str:
+    """What a server says of its refusal; nothing where it may repeat the key."""
+    if status in (401, 403):
+        return f": is {KEY} set, and right?"
+    error = _read(body)
+    error = error.get("error") if isinstance(error, dict) else None
+    said = error.get("message") if isinstance(error, dict) else error
+    key = os.environ.get(KEY, "")
+    return f": {said[:200]}" if isinstance(said, str) and said and not (key and key in said) else ""
+
+
+def _read(body: bytes) -> Any:
+    import json
+
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return None

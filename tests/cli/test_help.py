@@ -1,0 +1,79 @@
+"""Help: commands in groups, the main options of long commands, all with --help-all, those of a method with its name."""
+
+import re
+import shlex
+
+import pytest
+
+from selfsent.cli.main import COMMANDS, GROUPS, make_parser
+from selfsent.settings import Settings
+
+LONG = [name for name in COMMANDS if make_parser([name])[1].main_options]
+
+
+def flags_in(text):
+    """The flags with a description."""
+    return re.findall(r"^  (?:-h, )?(--[a-z0-9-]+)", text, re.M)
+
+
+def test_commands_stand_in_groups_training_first(selfsent):
+    shown = selfsent("--help").out
+    places = [shown.index(f"\n{title}:\n") for title in GROUPS]
+    assert places == sorted(places)
+    assert re.findall(r"^  ([a-z]+)  ", shown, re.M) == list(COMMANDS)
+    assert COMMANDS[0] == "train"
+    assert len(COMMANDS) == len({*COMMANDS})
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_a_long_command_shows_its_main_options_and_the_others_on_request(selfsent, name):
+    parser, kind, _ = make_parser([name])
+    short, everything = selfsent(name, "--help"), selfsent(name, "--help-all")
+    assert (short.status, everything.status) == (0, 0)
+    first = {action.dest: action.option_strings[0] for action in parser._actions if action.option_strings}
+    wanted = [first[option] for option in kind.main_options]
+    assert flags_in(short.out) == [*wanted, "--help-all"]
+    assert len(wanted) <= 12
+    assert len(wanted) < len(flags_in(everything.out))
+    every = {flag for action in parser._actions for flag in action.option_strings}
+    assert not [flag for flag in every if flag not in everything.out]
+    required = {action.option_strings[0] for action in parser._actions if action.option_strings and action.required}
+    assert required <= {*wanted}, "what must be given is among the main options"
+    for shown in (short.out, everything.out):
+        assert shown.startswith("usage: selfsent")
+        assert len(shown.partition("\n\n")[0].splitlines()) <= 3
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if make_parser([name])[1].examples])
+def test_examples_are_commands_that_parse(name, selfsent):
+    parser, kind, _ = make_parser([name])
+    shown = selfsent(name, "--help").out
+    assert len(kind.examples) == 2
+    for line in kind.examples:
+        assert f"  {line}\n" in shown[: shown.index("\narguments:")]
+        program, command, *rest = shlex.split(line)
+        assert (program, command) == ("selfsent", name)
+        parser.parse_known_intermixed_args(rest)
+
+
+@pytest.mark.parametrize(
+    "given", [("--method", "tsdae", "-h"), ("--help", "--method=tsdae"), ("--help-all", "--method", "tsdae")]
+)
+def test_a_methods_own_options_are_shown_with_its_name(selfsent, given):
+    shown = selfsent("train", *given).out
+    assert "options of tsdae:\n  --ratio X" in shown
+    assert "--ratio" not in selfsent("train", "--help-all").out
+    assert ("--learning-rate" in shown) == ("--help-all" in given)
+
+
+def test_a_head_and_an_unknown_method(selfsent):
+    assert "options of the head ngram-cnn:" in selfsent("train", "--method", "tsdae", "--head", "ngram-cnn", "-h").out
+    assert "there is no method 'tsda'; did you mean 'tsdae'?" in selfsent("train", "--method", "tsda", "-h").complaint
+
+
+def test_compare_does_not_speak_of_train(selfsent):
+    for flag in ("--help", "--help-all"):
+        shown = " ".join(selfsent("compare", flag).out.split())
+        assert "selfsent train" not in shown
+        assert "train takes" not in shown
+    assert all(name.replace("_", "-") in shown for name in vars(Settings()))
