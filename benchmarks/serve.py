@@ -207,7 +207,7 @@ def hostile(draw: random.Random) -> tuple[str, bytes]:
         "odd characters": json.dumps(
             {"query": "\u0301" * 5000 + "\ud83d\u202e\x00", "input": "\ud800\udfff\x00"}
         ).encode(),
-        "a well-formed one": json.dumps({"query": word, "input": word}).encode(),
+        "a well-formed one": json.dumps({"query" if path == "/search" else "input": word}).encode(),
     }
     kind = draw.choice(
         (*bodies, "huge", "hangs up", "says too little", "no HTTP", "long headers", "other method", "odd path")
@@ -256,6 +256,7 @@ async def attack(server: Server, requests: int, slow: int) -> dict[str, Any]:
                 _, writer = await asyncio.open_connection("127.0.0.1", server.port)
                 for byte in post("/search", b'{"query":"slow"}'):
                     writer.write(bytes([byte]))
+                    await writer.drain()
                     await asyncio.sleep(1)
             except OSError:
                 kinds["slow: cut"] += 1

@@ -142,8 +142,8 @@ class Slow:
 
 def test_who_comes_when_too_many_wait_is_told_to_come_again(serving):
     engine = Slow()
-    with serving(engine, max_waiting=2) as url, ThreadPoolExecutor(8) as threads:
-        asked = [threads.submit(ask, url, "/search", {"query": "a"}) for _ in range(8)]
+    with serving(engine, max_waiting=2) as url, ThreadPoolExecutor(20) as threads:
+        asked = [threads.submit(ask, url, "/search", {"query": "a"}) for _ in range(20)]
         while sum(each.done() for each in asked) < 5:
             time.sleep(0.01)
         engine.may.set()
