@@ -134,9 +134,8 @@ def show(rows: list[dict[str, Any]]) -> str:
             took = found.get("seconds", found["words"]["seconds"] if isinstance(found["words"], dict) else 0)
             none = found.get("placebo")
             changed = f"{sum(each != 'identity' for each in none)} of {len(none)}" if none else ""
-            lines.append(
-                f"| {row['base']}, {row['set']} | {source[5:] or source} | {' | '.join(cells)} | {took} | {changed} |"
-            )
+            what = f"{row['base']}, {row['set']} | {source.removeprefix('from_')}"
+            lines.append(f"| {what} | {' | '.join(cells)} | {took} | {changed} |")
     return "\n".join(lines)
 
 

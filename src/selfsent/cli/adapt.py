@@ -7,8 +7,6 @@ from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from selfsent.cli.console import doing, notice, show
 from selfsent.cli.options import Encoding
 from selfsent.cli.outputs import check_outputs, write_outputs
@@ -65,6 +63,8 @@ class Adapt(Encoding):
 
     def _encoder(self, folder: Path) -> Encoder:
         """The encoder of the given vectors or model."""
+        import numpy as np
+
         from selfsent.data.vector_files import VectorsFile
         from selfsent.evaluation.adapt import of_files
         from selfsent.evaluation.encoders import as_encoder

@@ -11,8 +11,9 @@ from selfsent.evaluation.exam import Exam
 from selfsent.evaluation.warranty import warranty
 from selfsent.models.loading import load_encoder
 from selfsent.models.merge import Between
+from selfsent.training.models import save_model
 from selfsent.training.run_config import Notice
-from selfsent.training.run_directory import RunDirectory, save_model
+from selfsent.training.run_directory import RunDirectory
 
 if TYPE_CHECKING:
     from rich.table import Table
