@@ -188,6 +188,12 @@ async def load(server: Server, clients: int, seconds: float) -> dict[str, Any]:
     }
 
 
+_CONDITIONS = [
+    *("team=a\rb", "team=\x00", "team", "=", "team<", "'; DROP TABLE inputs; --=1", "id=" + "a," * 400, 'team="a'),
+    *(["team=sales"] * 3000, ["team=" + "a," * 490] * 20, "id>\ud800", "team=sales"),
+]
+
+
 def hostile(draw: random.Random) -> tuple[str, bytes]:
     """A request of somebody who means harm, and its kind."""
     path = draw.choice(("/search", "/v1/embeddings"))
@@ -201,6 +207,7 @@ def hostile(draw: random.Random) -> tuple[str, bytes]:
         "deep and whole": b'{"input":' + b"[" * 50_000 + b"]" * 50_000 + b"}",
         "wrong types": json.dumps({"query": draw.choice(values), "input": draw.choice(values)}).encode(),
         "wrong fields": json.dumps({"query": word, "input": word, **fields}).encode(),
+        "conditions": json.dumps({"query": word, "where": draw.choice(_CONDITIONS)}).encode(),
         "tokens": json.dumps({"input": draw.choice(([1, 2], [[1], [2]]))}).encode(),
         "many texts": json.dumps({"input": ["a"] * 3000}).encode(),
         "long number": b'{"query":"a","top":' + b"9" * draw.choice((100, 10_000)) + b"}",
