@@ -25,7 +25,7 @@ from selfsent.progress import Progress, shown
 from selfsent.report.run import Run
 from selfsent.report.seeds import Seeds, over_seeds
 from selfsent.search import Clusters, Pair, encode_corpus, find_clusters, most_similar_pairs
-from selfsent.search.pairs import by_words, candidates_for
+from selfsent.search.pairs import by_words, candidates_for, in_input
 from selfsent.search.vectors import open_encoder
 from selfsent.settings import Settings, with_signature_of
 from selfsent.training.candidates import Candidates, mine as mine_candidates
@@ -171,6 +171,8 @@ def pairs(
 ) -> list[Pair]:
     """The most similar pairs of distinct texts, by the cosine of their vectors and their common words.
 
+    `first` and `second` are rows of the input, the first ones with these texts.
+
     Args:
         model: the encoder.
         corpus: the texts.
@@ -185,7 +187,9 @@ def pairs(
     check_weight(word_weight)
     vectors = encode_corpus(model, corpus)
     found = most_similar_pairs(vectors, *candidates_for(top, threshold, word_weight))
-    return by_words(found, corpus, top, threshold, word_weight, language) if word_weight else found
+    if word_weight:
+        found = by_words(found, corpus, top, threshold, word_weight, language)
+    return in_input(found, corpus)
 
 
 def mine(

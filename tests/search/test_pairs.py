@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
+import selfsent
 from naive.similar import most_similar
 from naive.words import shared_words
 from selfsent.data.corpus import read_corpus
@@ -141,3 +142,11 @@ def test_without_the_library_of_the_index(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "faiss", None)
     with pytest.raises(SettingsError, match=r"selfsent\[index\]"):
         approximate_pairs(some_vectors(50))
+
+
+def test_pairs_in_python_are_rows_of_the_input(encoder, tmp_path):
+    rows = [{"id": f"t{n}", "text": text} for n, text in enumerate(["", "ko mi", "ko mi", "ba de", "ko mi!"])]
+    corpus = read_corpus(rows, carry="id", cache=tmp_path)
+    encoder.save(tmp_path / "m")
+    best, *_ = selfsent.pairs(tmp_path / "m", corpus, top=3)
+    assert (best.first, best.second, best.ids, best.sentences) == (1, 4, ("t1", "t4"), (None, None))

@@ -27,8 +27,9 @@ class Index(WithVectors):
     """
 
     examples: ClassVar = (
-        "selfsent index runs/tickets tickets.csv --text-column body --output tickets.index",
-        "selfsent index runs/tickets new.csv --text-column body --output tickets.index --add",
+        "selfsent index runs/tickets tickets.csv --text-column body --id-column id --output tickets.index",
+        "selfsent index runs/tickets new.csv --text-column body --id-column id --output tickets.index --add",
+        "selfsent index --output tickets.index --delete T-17 T-23",
     )
     main_options: ClassVar = ("output", "text_column", "id_column", "keep", "add", "delete", "compact", "overwrite")
     usage: ClassVar = (

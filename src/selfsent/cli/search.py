@@ -49,10 +49,11 @@ class Search(Results):
 
     examples: ClassVar = (
         'selfsent search runs/tickets tickets.csv --text-column body "printer does not answer"',
-        'selfsent search --index tickets.index "printer does not answer" --top 3 --json -',
+        'selfsent search --index tickets.index "printer does not answer" --where team=sales --top 3 --json -',
     )
     main_options: ClassVar = (
-        *("text_column", "id_column", "keep", "top", "index", "rerank", "word_weight", "encoded", "output", "json"),
+        *("text_column", "id_column", "keep", "top", "index", "where", "rerank", "word_weight", "encoded", "output"),
+        "json",
     )
 
     words: tuple[str, ...] = setting(

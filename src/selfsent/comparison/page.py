@@ -12,7 +12,8 @@ from selfsent.distributed import rank, wait
 from selfsent.errors import TrainingError
 from selfsent.files import write_json, write_text
 from selfsent.report.pages import Curve, curves, dots, render
-from selfsent.training.run_directory import RunDirectory, take_over, versions
+from selfsent.training.models import take_over
+from selfsent.training.run_directory import RunDirectory, versions
 
 PAGE = "report.html"
 

@@ -29,7 +29,8 @@ from selfsent.progress import Progress, shown
 from selfsent.report.run import Run
 from selfsent.training.budget import Clock
 from selfsent.training.fit import isolated_rng
-from selfsent.training.run_directory import RunDirectory, save_model
+from selfsent.training.models import save_model
+from selfsent.training.run_directory import RunDirectory
 
 _DROPOUT = 0.1
 """Dropout rate of later training."""

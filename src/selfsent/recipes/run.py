@@ -27,7 +27,8 @@ from selfsent.recipes.needs import WORD_FILES, not_here, where_of
 from selfsent.recipes.recipe import Recipe, read_recipe
 from selfsent.recipes.stage import FOLD, Stage, located, sources_of
 from selfsent.report.run import load_run
-from selfsent.training.run_directory import RunDirectory, take_over
+from selfsent.training.models import take_over
+from selfsent.training.run_directory import RunDirectory
 
 if TYPE_CHECKING:
     pass

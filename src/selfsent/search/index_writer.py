@@ -6,10 +6,11 @@ import sqlite3
 import tempfile
 import uuid
 from array import array
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from hashlib import blake2b
-from itertools import groupby
+from itertools import count, groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -298,23 +299,23 @@ def _generation(folder: Path, about: dict[str, Any]) -> Iterator[tuple[sqlite3.C
     rows, vectors = f"rows-{name}.sqlite", f"vectors-{name}.faiss"
     made: dict[str, Any] = {"arranged": 0, "trained": 0, "cells": 1, "probed": 1, "recall": 1.0}
 
-    def arrange(old: IndexFiles | None, take: Callable[[NDArray[np.int64]], NDArray[np.float32]], count: int) -> None:
+    def arrange(old: IndexFiles | None, take: Callable[[NDArray[np.int64]], NDArray[np.float32]], texts: int) -> None:
         trained = 0 if old is None else int(old.manifest["trained"])
-        if old is not None and count <= GROWTH * trained:
+        if old is not None and texts <= GROWTH * trained:
             ivf = IVF.read(old.path / old.manifest["files"][1], mapped=False).emptied()
         else:
-            trained = count
-            drawn = np.random.default_rng(0).permutation(count)[: training_rows(count)]
-            ivf = IVF.trained(take(np.sort(drawn)), count)
-        for start in range(0, count, _TOGETHER):
-            numbers = np.arange(start, min(count, start + _TOGETHER))
+            trained = texts
+            drawn = np.random.default_rng(0).permutation(texts)[: training_rows(texts)]
+            ivf = IVF.trained(take(np.sort(drawn)), texts)
+        for start in range(0, texts, _TOGETHER):
+            numbers = np.arange(start, min(texts, start + _TOGETHER))
             ivf.add(take(numbers), numbers)
         wanted, recall = about["wanted_recall"], ivf.tune(about["wanted_recall"])
         if recall < wanted:
             raise DataError(f"the index finds {recall:.1%} of the nearest neighbours, and {wanted:.1%} are wanted")
         ivf.write(folder / vectors)
         lists = {"cells": ivf.nlist, "probed": ivf.nprobe, "recall": recall}
-        made.update({"arranged": count, "trained": trained, **lists})
+        made.update({"arranged": texts, "trained": trained, **lists})
 
     columns = about["columns"]
     with closing(new_database(folder / rows, columns)) as db:
@@ -334,9 +335,9 @@ def _compact_if_due(files: IndexFiles) -> None:
     """Compact an index with too many deleted texts, vectors outside lists, or blocks of words."""
     with files.errors(), closing(files.connect()) as db:
         [dead] = db.execute("SELECT COUNT(*) FROM dead").fetchone()
-        [blocks, count] = db.execute("SELECT COUNT(*), COALESCE(SUM(LENGTH(lengths)), 0) / 4 FROM blocks").fetchone()
-    fresh = count - int(files.manifest["arranged"])
-    if dead * WASTE > count or fresh > max(TAIL, count // SHARE) or blocks > WRITES + count // _TOGETHER:
+        [blocks, texts] = db.execute("SELECT COUNT(*), COALESCE(SUM(LENGTH(lengths)), 0) / 4 FROM blocks").fetchone()
+    fresh = texts - int(files.manifest["arranged"])
+    if dead * WASTE > texts or fresh > max(TAIL, texts // SHARE) or blocks > WRITES + texts // _TOGETHER:
         compact(files)
 
 
@@ -454,19 +455,20 @@ class _Words:
     """Collects the terms of texts, and writes them as blocks: for each term its slots, and counts there."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
-        self._db = db
+        self._db, self._first = db, 0
         self._clear()
 
     def _clear(self) -> None:
-        self._numbers: dict[str, int] = {}
-        self._terms, self._slots = array("i"), array("i")
+        self._numbers: defaultdict[str, int] = defaultdict(count().__next__)
+        self._terms, self._lengths = array("i"), array("i")
 
     def add(self, slot: int, texts: Sequence[Sequence[str]]) -> None:
-        """Add the terms of texts in slots from `slot` on."""
-        numbers = self._numbers
-        for number, terms in enumerate(texts, start=slot):
-            self._terms.extend([numbers.setdefault(term, len(numbers)) for term in terms])
-            self._slots.extend([number] * len(terms))
+        """Add the terms of texts in slots from `slot` on, which follow those that came before."""
+        if not self._lengths:
+            self._first = slot
+        for terms in texts:
+            self._terms.extend(map(self._numbers.__getitem__, terms))
+            self._lengths.append(len(terms))
         if len(self._terms) > _TERMS:
             self.flush()
 
@@ -474,13 +476,13 @@ class _Words:
         """Write what was collected."""
         if not self._terms:
             return
-        terms, slots = (np.array(each, np.int64) for each in (self._terms, self._slots))
+        terms = np.array(self._terms, np.int64)
+        slots = np.repeat(np.arange(self._first, self._first + len(self._lengths)), self._lengths)
         pairs, counts = np.unique(terms << 32 | slots, return_counts=True)
         slots, counts = (pairs & 0xFFFFFFFF).astype(np.int32), np.minimum(counts, 65535).astype(np.uint16)
         ends = np.searchsorted(pairs, np.arange(len(self._numbers) + 1) << 32).tolist()
-        start = int(slots.min())
         rows = (
-            (term, start, slots[ends[i] : ends[i + 1]].tobytes(), counts[ends[i] : ends[i + 1]].tobytes())
+            (term, self._first, slots[ends[i] : ends[i + 1]].tobytes(), counts[ends[i] : ends[i + 1]].tobytes())
             for term, i in sorted(self._numbers.items())
         )
         self._db.executemany("INSERT INTO postings VALUES(?, ?, ?, ?)", rows)

@@ -171,14 +171,19 @@ def rerank_hits(
 
 def _in_input(hits: Sequence[Hit], corpus: Corpus) -> list[Hit]:
     """Hits by the first row of the input in place of that of the corpus."""
-    inputs = corpus.input_rows
-    cells = inputs.describe(np.asarray(inputs.first[np.array([hit.row for hit in hits], np.int64)]))
-    ids = next((cells[name] for name in cells if name not in ("row", "sentence")), [None] * len(hits))
-    places = zip(cells["row"], ids, cells.get("sentence", [None] * len(hits)), strict=True)
+    places = input_places(corpus, [hit.row for hit in hits])
     return [
         hit._replace(row=row, id=name, sentence=sentence)
         for hit, (row, name, sentence) in zip(hits, places, strict=True)
     ]
+
+
+def input_places(corpus: Corpus, rows: Sequence[int]) -> list[tuple[int, Any, int | None]]:
+    """For rows of a corpus the first row of the input, its first carried value, and the sentence in it; None without."""
+    inputs = corpus.input_rows
+    cells = inputs.describe(np.asarray(inputs.first[np.array(rows, np.int64)]))
+    ids = next((cells[name] for name in cells if name not in ("row", "sentence")), [None] * len(rows))
+    return list(zip(cells["row"], ids, cells.get("sentence", [None] * len(rows)), strict=True))
 
 
 def corpus_language(corpus: Corpus) -> str | None:

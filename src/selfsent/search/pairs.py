@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from selfsent.lexical import Analyzer, WordCounts
 from selfsent.lexical.scores import PAIR_WEIGHT, hybrid
 from selfsent.search.ivf import IVF, training_rows
-from selfsent.search.nearest import corpus_language
+from selfsent.search.nearest import corpus_language, input_places
 
 if TYPE_CHECKING:
     from selfsent.data.corpus import Corpus
@@ -41,12 +41,16 @@ class Pair(NamedTuple):
         first: a row.
         second: the other one.
         words: lexical score, the TF-IDF cosine of their texts, 0 to 1; 0 if not computed.
+        ids: of both, if they are rows of the input: the first column that the corpus carries; None without.
+        sentences: places in both rows, from 0, where texts were split; None where they were not.
     """
 
     cosine: float
     first: int
     second: int
     words: float = 0.0
+    ids: tuple[Any, Any] = (None, None)
+    sentences: tuple[int | None, int | None] = (None, None)
 
     def score(self, word_weight: float) -> float:
         """(cosine + word_weight · words) / (1 + word_weight)."""
@@ -228,3 +232,13 @@ def by_words(
         found += [pair._replace(words=words) for pair, words in zip(chunk, shared, strict=True)]
     found.sort(key=lambda pair: (-pair.score(word_weight), pair.first, pair.second))
     return [pair for pair in found[:top] if pair.score(word_weight) >= threshold]
+
+
+def in_input(pairs: Sequence[Pair], corpus: Corpus) -> list[Pair]:
+    """Pairs of rows of a corpus as pairs of rows of the input: the first ones with these texts."""
+    firsts = input_places(corpus, [pair.first for pair in pairs])
+    seconds = input_places(corpus, [pair.second for pair in pairs])
+    return [
+        Pair(pair.cosine, one[0], other[0], pair.words, (one[1], other[1]), (one[2], other[2]))
+        for pair, one, other in zip(pairs, firsts, seconds, strict=True)
+    ]

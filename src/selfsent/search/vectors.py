@@ -102,8 +102,7 @@ def encode_to_file(
 ) -> Encoded:
     """Write a vector for each input row, in order; memory hardly grows with the corpus.
 
-    Repeated texts are computed once, and empty ones have zero vectors. Split texts have a vector for each sentence. For
-    a corpus read without `carry`, rows are its distinct sentences.
+    Repeated texts are computed once, and empty ones have zero vectors. Split texts have a vector for each sentence.
 
     After an interruption, finished vectors stay in a hidden directory next to `output`. The same call resumes from
     them, and the file is bit-identical.

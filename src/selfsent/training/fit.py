@@ -35,9 +35,10 @@ from selfsent.settings import Precision, Settings
 from selfsent.training.candidates import judged, mine
 from selfsent.training.checks import reject_alike, reject_constant, reject_wordless
 from selfsent.training.loop import Loop
+from selfsent.training.models import save_model
 from selfsent.training.plan import Plan, check_batch_size
 from selfsent.training.run_config import Notice, RunConfig
-from selfsent.training.run_directory import RunDirectory, save_model
+from selfsent.training.run_directory import RunDirectory
 from selfsent.training.teacher_vectors import cached_vectors
 
 _MOST_IN_ONE = 0.5

@@ -31,8 +31,9 @@ from selfsent.settings import Precision, Settings
 from selfsent.training.budget import Clock, TimeBudget
 from selfsent.training.checkpoint import BestCheckpoint, load_checkpoint, save_checkpoint
 from selfsent.training.meter import PROBES, Meter, steps_between_probes
+from selfsent.training.models import save_model
 from selfsent.training.run_config import RunConfig
-from selfsent.training.run_directory import RunDirectory, save_model
+from selfsent.training.run_directory import RunDirectory
 from selfsent.training.schedule import make_optimizer, rate_at, scale_and_clip
 from selfsent.training.signals import set_by_signals
 from selfsent.training.trackers import Trackers

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import shutil
 import sys
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -16,16 +15,8 @@ from typing import Any
 
 from selfsent.distributed import by_first, gathered, rank, together
 from selfsent.errors import RunError
-from selfsent.files import (
-    atomic_directory,
-    is_half_written,
-    output_errors,
-    remove,
-    sweep_half_written,
-    write_json,
-    write_text,
-)
-from selfsent.integrity import is_signed, seal, signed
+from selfsent.files import is_half_written, output_errors, remove, sweep_half_written, write_json, write_text
+from selfsent.integrity import is_signed, signed
 from selfsent.locks import PathLock, lock_directory
 from selfsent.methods.method import RETIRED
 from selfsent.training.agreement import check_agreement, first_difference, renamed
@@ -35,7 +26,7 @@ from selfsent.version import __version__
 _FILES = (
     *("run.json", "checkpoints", "model", "best", "metrics.jsonl", "trackers", "scores.json", "report.html"),
     *("prepared", "stages", "folds", "seeds", "seeds.json", "evaluation.json", "beside.json", "recipe.yaml"),
-    *("methods", "comparison.json"),
+    *("methods", "comparison.json", "trained"),
 )
 """Files of a run, or of several runs, in its directory."""
 _DISCARDED = "discarded"
@@ -301,29 +292,3 @@ class RunDirectory:
         for directory in found[:-keep]:
             if directory not in good[-1:]:
                 remove(directory)
-
-
-def save_model(path: Path, save: Callable[[Path], None]) -> None:
-    """Write a model, whole or not at all, its weights with a checksum.
-
-    Args:
-        path: its directory; an existing one is replaced.
-        save: writes it into an empty one.
-    """
-    with atomic_directory(path) as temporary:
-        save(temporary)
-        seal(temporary)
-
-
-def take_over(run: Path, directory: Path) -> None:
-    """Give a directory of several runs the model and the scores of one; weights are linked if possible."""
-
-    def link(source: str, target: str) -> None:
-        try:
-            os.link(source, target)
-        except OSError:
-            shutil.copy2(source, target)
-
-    with atomic_directory(directory / "model") as temporary:
-        shutil.copytree(run / "model", temporary, copy_function=link, dirs_exist_ok=True)
-    write_text(directory / "scores.json", (run / "scores.json").read_text(encoding="utf-8"))

@@ -1,13 +1,17 @@
+import inspect
 import json
 import os
 import threading
+from dataclasses import fields
 
 import numpy as np
 import pytest
 from corpus_files import SENTENCES, encoded, jsonl_bytes, parquet_bytes
 
 from selfsent.data.corpus import Corpus, read_corpus
+from selfsent.data.corpus.sources import OPTIONS
 from selfsent.errors import CorpusError, Damaged, SettingsError
+from selfsent.settings import CorpusOptions, PairOptions
 
 
 def test_what_is_dropped_is_counted(read, write):
@@ -20,6 +24,11 @@ def test_what_is_dropped_is_counted(read, write):
         "4 sentences in 2 documents (1 empty, 1 duplicate dropped)",
         "2 rows rid of control characters, 1 text cut short",
     ]
+
+
+def test_every_declared_option_is_an_argument():
+    declared = {item.name for kind in (CorpusOptions, PairOptions) for item in fields(kind)}
+    assert declared | {*OPTIONS} <= inspect.signature(read_corpus).parameters.keys()
 
 
 def test_progress_goes_to_a_terminal_only(read, write, capsys, monkeypatch):

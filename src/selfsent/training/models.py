@@ -1,0 +1,37 @@
+"""The model of a run in its directory: written whole, or taken over from another run."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from selfsent.files import atomic_directory, write_text
+from selfsent.integrity import seal
+
+
+def save_model(path: Path, save: Callable[[Path], None]) -> None:
+    """Write a model, whole or not at all, its weights with a checksum.
+
+    Args:
+        path: its directory; an existing one is replaced.
+        save: writes it into an empty one.
+    """
+    with atomic_directory(path) as temporary:
+        save(temporary)
+        seal(temporary)
+
+
+def take_over(run: Path, directory: Path) -> None:
+    """Give a directory of several runs the model and the scores of one; weights are linked if possible."""
+
+    def link(source: str, target: str) -> None:
+        try:
+            os.link(source, target)
+        except OSError:
+            shutil.copy2(source, target)
+
+    with atomic_directory(directory / "model") as temporary:
+        shutil.copytree(run / "model", temporary, copy_function=link, dirs_exist_ok=True)
+    write_text(directory / "scores.json", (run / "scores.json").read_text(encoding="utf-8"))

@@ -1,0 +1,90 @@
+"""What is killed while it writes leaves an index as it was before, or as it is afterwards."""
+
+import os
+import random
+import signal
+import sqlite3
+import time
+
+import pytest
+
+import tiny
+from selfsent.data.corpus import read_corpus
+from selfsent.models.encoding import encode
+from selfsent.models.fingerprint import fingerprint
+from selfsent.search import Index, index_writer, write_index
+
+TEXTS = tiny.make_sentences(400)
+
+
+def changes(draw, ids):
+    """What the next step does, and the ids with their texts after it."""
+    after = dict(ids)
+    upserted = {draw.randrange(60): draw.choice(TEXTS) for _ in range(6)}
+    deleted = draw.sample(sorted(after), min(3, len(after) - 5))
+    if (kind := draw.choice(["upsert", "upsert", "delete", "compact"])) == "upsert":
+        after |= upserted
+    elif kind == "delete":
+        after = {each: text for each, text in after.items() if each not in deleted}
+    return (kind, upserted, deleted), after
+
+
+def apply(index, encoder, change):
+    kind, upserted, deleted = change
+    if kind == "upsert":
+        index.upsert([{"id": each, "text": text} for each, text in upserted.items()], encoder)
+    elif kind == "delete":
+        index.delete(deleted)
+    else:
+        index.compact()
+
+
+def held(path, encoder):
+    """The ids and texts of an index, once every table and every vector has been found to agree."""
+    index = Index(path)
+    with sqlite3.connect(index._files.rows) as db:
+        assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        rows = db.execute("SELECT c0, text FROM inputs LEFT JOIN texts USING(slot)").fetchall()
+        assert db.execute("SELECT COUNT(*) FROM texts").fetchone() == (len({text for _, text in rows}),)
+    assert len({each for each, _ in rows}) == len(rows)
+    texts = sorted({text for _, text in rows})
+    assert len(index) == len(texts)
+    for hits, text in zip(index.search(encode(encoder, texts), 1, texts, word_weight=0.5), texts, strict=True):
+        assert index.texts(hits) == [text]
+        assert hits[0].cosine == pytest.approx(1, abs=1e-2)
+        assert hits[0].words > 0
+    return dict(rows)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked")
+def test_killed_at_any_moment(encoder, tmp_path, monkeypatch):
+    monkeypatch.setattr(index_writer, "TAIL", 20)
+    draw, ids = random.Random(0), dict(enumerate(TEXTS[:40]))
+    rows = [{"id": each, "text": text} for each, text in ids.items()]
+    corpus = read_corpus(rows, carry="id", cache=tmp_path / "cache")
+    write_index(encoder, corpus, tmp_path / "i", "name", fingerprint(encoder), id_column="id", min_recall=0.01)
+    encode(encoder, TEXTS[:2])
+    seconds, killed = 0.1, 0
+    for _ in range(30):
+        change, after = changes(draw, ids)
+        started = time.perf_counter()
+        if (child := os.fork()) == 0:
+            try:
+                apply(Index(tmp_path / "i"), encoder, change)
+            finally:
+                os._exit(0)
+        time.sleep(draw.uniform(0, 1.2) * seconds)
+        os.kill(child, signal.SIGKILL)
+        status = os.waitpid(child, 0)[1]
+        if os.WIFSIGNALED(status):
+            killed += 1
+        else:
+            seconds = 0.5 * seconds + 0.5 * (time.perf_counter() - started)
+        found = held(tmp_path / "i", encoder)
+        assert found in ((ids, after) if os.WIFSIGNALED(status) else (after,))
+        ids = found
+        if os.WIFSIGNALED(status):
+            seconds *= 1.1
+    assert killed
+    leftovers = [path.name for path in (tmp_path / "i").iterdir() if "rows" not in path.name]
+    assert len(leftovers) <= 3  # manifest, checksums, vectors
