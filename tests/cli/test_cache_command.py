@@ -10,11 +10,12 @@ from selfsent.data.corpus import read_corpus
 @pytest.fixture
 def selfsent_cache(tmp_path, monkeypatch):
     """Read a file of this name, and the cache folder, which is empty before."""
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SELFSENT_CACHE", str(tmp_path / "cache"))
 
     def read(name):
         (tmp_path / name).write_text(f"text\none of {name}\nanother one\n")
-        read_corpus(tmp_path / name)
+        read_corpus(name)
 
     return read, tmp_path / "cache"
 

@@ -33,12 +33,9 @@ class Cache(Command):
             if (self.source is None or entry.is_of(self.source)) and entry.age >= (self.older or 0.0)
         ]
         size = f"{sum(entry.size for entry in chosen) / 1e6:,.1f} MB"
-        rows = [
-            [entry.source or entry.kind, f"{entry.size / 1e6:,.1f} MB", _age(entry.age), entry.path.name]
-            for entry in chosen
-        ]
+        rows = [[entry.source or entry.kind, f"{entry.size / 1e6:,.1f} MB", _age(entry.age)] for entry in chosen]
         if rows:
-            show(table_of(["what", "size", "age", "name"], rows, left=(0, 3)))
+            show(table_of(["what", "size", "age"], rows))
         if self.clear:
             clear(chosen)
         done = "removed from" if self.clear else "in"
