@@ -188,6 +188,12 @@ async def load(server: Server, clients: int, seconds: float) -> dict[str, Any]:
     }
 
 
+_CONDITIONS = [
+    *("team=a\rb", "team=\x00", "team", "=", "team<", "'; DROP TABLE inputs; --=1", "id=" + "a," * 400, 'team="a'),
+    *(["team=sales"] * 3000, ["team=" + "a," * 490] * 20, "id>\ud800", "team=sales"),
+]
+
+
 def hostile(draw: random.Random) -> tuple[str, bytes]:
     """A request of somebody who means harm, and its kind."""
     path = draw.choice(("/search", "/v1/embeddings"))
@@ -201,13 +207,14 @@ def hostile(draw: random.Random) -> tuple[str, bytes]:
         "deep and whole": b'{"input":' + b"[" * 50_000 + b"]" * 50_000 + b"}",
         "wrong types": json.dumps({"query": draw.choice(values), "input": draw.choice(values)}).encode(),
         "wrong fields": json.dumps({"query": word, "input": word, **fields}).encode(),
+        "conditions": json.dumps({"query": word, "where": draw.choice(_CONDITIONS)}).encode(),
         "tokens": json.dumps({"input": draw.choice(([1, 2], [[1], [2]]))}).encode(),
         "many texts": json.dumps({"input": ["a"] * 3000}).encode(),
         "long number": b'{"query":"a","top":' + b"9" * draw.choice((100, 10_000)) + b"}",
         "odd characters": json.dumps(
             {"query": "\u0301" * 5000 + "\ud83d\u202e\x00", "input": "\ud800\udfff\x00"}
         ).encode(),
-        "a well-formed one": json.dumps({"query": word, "input": word}).encode(),
+        "a well-formed one": json.dumps({"query" if path == "/search" else "input": word}).encode(),
     }
     kind = draw.choice(
         (*bodies, "huge", "hangs up", "says too little", "no HTTP", "long headers", "other method", "odd path")
@@ -256,6 +263,7 @@ async def attack(server: Server, requests: int, slow: int) -> dict[str, Any]:
                 _, writer = await asyncio.open_connection("127.0.0.1", server.port)
                 for byte in post("/search", b'{"query":"slow"}'):
                     writer.write(bytes([byte]))
+                    await writer.drain()
                     await asyncio.sleep(1)
             except OSError:
                 kinds["slow: cut"] += 1

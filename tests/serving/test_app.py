@@ -3,6 +3,7 @@
 import base64
 import http.client
 import json
+import shutil
 import socket
 import threading
 import time
@@ -12,8 +13,11 @@ from urllib.parse import urlsplit
 import numpy as np
 import pytest
 
+from selfsent.data.corpus import read_corpus
 from selfsent.models.encoding import encode
 from selfsent.models.loading import load_encoder
+from selfsent.search import Index
+from selfsent.serving.engine import Engine
 
 
 def ask(url, path, body=None, method=None, **headers):
@@ -40,6 +44,25 @@ def test_search_finds_by_ids_and_marks_words(url):
     assert plain[0]["text"] == "The printer"
     scores = [hit["score"] for hit in plain]
     assert scores == sorted(scores, reverse=True)
+
+
+def test_filters_come_before_the_ranking(url):
+    query = {"query": "printer", "top": 100, "where": ["team=sales,it", "id!=T-1"]}
+    assert {hit["id"] for hit in ask(url, "/search", query)[2]["hits"]} == {"T-3", "T-4"}
+    assert ask(url, "/search", {"query": "printer", "where": "team=nobody"})[2]["hits"] == []
+    assert ask(url, "/search", {"query": "a", "where": ["team=" + "a," * 490] * 20})[0] == 200
+
+
+def test_new_tickets_are_found_without_a_restart(index, serving, tmp_path):
+    copy = tmp_path / "copy"
+    shutil.copytree(index, copy)
+    encoder = load_encoder("bundled")
+    with serving(Engine(Index(copy), encoder)) as url:
+        assert ask(url, "/search", {"query": "the coffee machine", "top": 1})[2]["hits"][0]["id"] != "T-9"
+        row = {"id": "T-9", "body": "The coffee machine is empty.", "team": "sales"}
+        Index(copy).upsert(read_corpus([row], text_column="body", carry=["id", "team"], min_rows=1), encoder)
+        assert ask(url, "/search", {"query": "the coffee machine", "top": 1})[2]["hits"][0]["id"] == "T-9"
+        assert ask(url, "/health")[2]["texts"] == 8
 
 
 def test_searches_that_arrive_together_are_those_that_arrive_alone(url):
@@ -71,6 +94,9 @@ def test_embeddings_are_the_models_own_of_length_one(url, count):
     [
         ("/search", b"{", 400, "no JSON"),
         ("/search", {"query": "a", "top": 1000}, 400, "at most 100"),
+        ("/search", {"query": "a", "where": "tea=x"}, 400, "did you mean 'team'?"),
+        ("/search", {"query": "a", "where": "team"}, 400, "is no condition"),
+        ("/search", {"query": "a", "where": "team=a\rb"}, 400, "where"),
         ("/v1/embeddings", {"input": "a", "dimensions": 1000}, 400, "the vectors of this model have 384"),
         ("/v1/embeddings", {"input": [1]}, 400, "send texts, not tokens"),
         ("/search", b'"' + b"a" * (5 << 20) + b'"', 413, "larger than 4,194,304 bytes"),
@@ -142,8 +168,8 @@ class Slow:
 
 def test_who_comes_when_too_many_wait_is_told_to_come_again(serving):
     engine = Slow()
-    with serving(engine, max_waiting=2) as url, ThreadPoolExecutor(8) as threads:
-        asked = [threads.submit(ask, url, "/search", {"query": "a"}) for _ in range(8)]
+    with serving(engine, max_waiting=2) as url, ThreadPoolExecutor(20) as threads:
+        asked = [threads.submit(ask, url, "/search", {"query": "a"}) for _ in range(20)]
         while sum(each.done() for each in asked) < 5:
             time.sleep(0.01)
         engine.may.set()

@@ -42,6 +42,31 @@ def test_hits_have_their_ids_and_marked_words(opened, url):
     assert page.locator("#hits button").first.text_content() == "id: T-1"
 
 
+def test_a_value_of_a_hit_filters_by_it(opened, url):
+    page = opened(f"{url}/")
+    find(page, "the printers are printing")
+    for team in ("sales", "</script><script>window.ran = 1</script> the printers"):
+        page.locator("#hits button", has_text=f"team: {team}").first.click()
+        page.wait_for_selector("#filters[open]")
+        page.locator("#filters summary span", has_text="(1)").wait_for()
+        page.locator("#said", has_text="best first").wait_for()
+        expected = {"sales": 2}.get(team, 1)
+        assert page.locator("#said").text_content().startswith(f"{expected} nearest")
+        assert page.locator("#hits li").count() == expected
+        page.reload()
+        page.locator("#said", has_text="best first").wait_for()
+        assert page.locator("#hits li").count() == expected
+        page.get_by_label("team").fill("")
+        page.keyboard.press("Enter")
+        page.locator("#said", has_text="7 nearest").wait_for()
+    page.get_by_label("team").fill("!=sales")
+    page.keyboard.press("Enter")
+    page.locator("#said", has_text="5 nearest").wait_for()
+    page.get_by_label("team").fill("nobody")
+    page.keyboard.press("Enter")
+    page.locator("#said", has_text="nothing is left by these filters").wait_for()
+
+
 def test_hostile_text_is_text(opened, url):
     page = opened(f"{url}/")
     for _ in range(2):

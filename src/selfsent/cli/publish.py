@@ -28,7 +28,7 @@ class Publish(Command):
 
     def run(self) -> None:
         """Publish it."""
-        from huggingface_hub.utils import disable_progress_bars
+        from huggingface_hub.utils.tqdm import disable_progress_bars
 
         from selfsent.report.publish import publish
 

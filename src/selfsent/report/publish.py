@@ -102,6 +102,6 @@ def publish(
         operations = [CommitOperationAdd(name, content) for name, content in files.items()]
         api.create_commit(repository, operations, commit_message="Model trained by selfsent")
     except Exception as error:  # the hub's, and those of its HTTP library, which change between versions
-        status = error.response.status_code if isinstance(error, HfHubHTTPError) else None
+        status = error.response.status_code if isinstance(error, HfHubHTTPError) else 0
         raise OutputError(f"{what}: {_STATUS.get(status) or first_line(error)}") from error
     return str(made), list(files)

@@ -234,7 +234,11 @@ def condition(where: str | Sequence[str] | None, columns: Mapping[str, type]) ->
             raise SettingsError(f"`where` {each!r}: the index has no column {name!r}; {known}")
         cell, kind = cells[name], columns[name]
         if sign in ("=", "!="):
-            wanted = [_value(part, kind, name) for part in next(csv.reader([value], skipinitialspace=True), []) or [""]]
+            try:
+                parted = next(csv.reader([value], skipinitialspace=True), []) or [""]
+            except csv.Error as error:
+                raise SettingsError(f"`where` {each[:60]!r}: {error}") from None
+            wanted = [_value(part, kind, name) for part in parted]
             marks = ", ".join("?" * len(wanted))
             empty = f"{cell} IS NULL" if "" in wanted or sign == "!=" else "0"
             parts.append(f"({empty} OR {cell} {'NOT ' * (sign == '!=')}IN ({marks}))")

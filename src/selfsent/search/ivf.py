@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ MAX_LISTS, POINTS = 4096, 64
 """Maximum number of lists, and training vectors per list: they bound the memory of training."""
 NEIGHBOURS, SAMPLE = 10, 256
 """Neighbours and sample size of the recall."""
+_MAPPING = threading.Lock()
 _SAME = 1e-5
 """Rounding error between two computations of the cosine of 16-bit vectors."""
 
@@ -135,8 +137,9 @@ class IVF:
 
     def take(self, rows: Rows) -> Vectors:
         """The vectors (n, d) of rows (n,), where all rows of an index are 0, 1, 2, ..."""
-        if self._index.direct_map.no():
-            self._index.make_direct_map()
+        with _MAPPING:  # while one thread makes the map, no other may read it
+            if self._index.direct_map.no():
+                self._index.make_direct_map()
         found: Vectors = self._index.reconstruct_batch(rows)
         return found
 

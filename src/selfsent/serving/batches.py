@@ -1,4 +1,4 @@
-"""Requests that arrive together are worked on together, in one thread beside the event loop."""
+"""Requests that arrive together are worked on together, in threads beside the event loop."""
 
 from __future__ import annotations
 
@@ -14,20 +14,25 @@ CHARACTERS = 1 << 17
 """Most characters of a batch, unless its first piece has more."""
 
 
+Work = Callable[[Sequence[Any]], Sequence[Any]]
+
+
 class Batcher:
-    """A bounded queue in front of one thread. Nothing waits for a batch to fill: it is what came during the last one.
+    """A bounded queue in front of a few threads. A batch is what came during the last one: none waits to fill.
 
     Args:
         work: pieces of work -> a result for each, or an exception.
         size: number of characters in a piece.
         most: pieces that may wait.
+        threads: batches that are worked on at a time.
     """
 
-    def __init__(self, work: Callable[[Sequence[Any]], Sequence[Any]], size: Callable[[Any], int], most: int) -> None:
+    def __init__(self, work: Work, size: Callable[[Any], int], most: int, threads: int = 1) -> None:
         self._work, self._size, self._most = work, size, most
         self._waiting: deque[tuple[Any, asyncio.Future[Any]]] = deque()
         self._some = asyncio.Event()
-        self._thread = ThreadPoolExecutor(1, "selfsent")
+        self._thread = ThreadPoolExecutor(threads, "selfsent")
+        self._threads = threads
 
     async def submit(self, piece: Any) -> Any:
         """The result of a piece of work.
@@ -44,6 +49,9 @@ class Batcher:
 
     async def run(self) -> None:
         """Work until cancelled."""
+        await asyncio.gather(*(self._run() for _ in range(self._threads)))
+
+    async def _run(self) -> None:
         loop = asyncio.get_running_loop()
         while True:
             await self._some.wait()
@@ -73,5 +81,5 @@ class Batcher:
         return batch
 
     def close(self) -> None:
-        """End the thread after what it is at."""
+        """End the threads after what they are at."""
         self._thread.shutdown(wait=True, cancel_futures=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import threading
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -40,7 +41,7 @@ def pieces_of(request: EmbeddingsRequest) -> Iterator[EmbeddingsRequest]:
 
 
 class Engine:
-    """An index and its encoder, for one thread at a time.
+    """An index and its encoder, for a few threads.
 
     Args:
         index: what is searched.
@@ -48,8 +49,8 @@ class Engine:
     """
 
     def __init__(self, index: Index, encoder: Encoder) -> None:
-        self.index, self._encoder = index, encoder
-        self._analyzer = Analyzer(index.language)
+        self.index, self._encoder = index, encoder.eval()  # a thread that encodes may not end the other's dropout
+        self._encoding = threading.Lock()  # tokenizers of transformers are for one thread
 
     @property
     def model(self) -> str:
@@ -81,19 +82,21 @@ class Engine:
     def _search(self, requests: Sequence[SearchRequest]) -> list[list[dict[str, Any]]]:
         """The hits of requests that differ in their queries alone."""
         one, texts = requests[0], [request.query for request in requests]
-        vectors = encode(self._encoder, texts, side="query")
+        with self._encoding:
+            vectors = encode(self._encoder, texts, side="query")
         with self.index.snapshot():
             found = self.index.search(vectors, one.top, texts, one.word_weight, where=one.where)
             return [self._told(request, hits) for request, hits in zip(requests, found, strict=True)]
 
     def _told(self, request: SearchRequest, hits: Sequence[Hit]) -> list[dict[str, Any]]:
-        terms = set(self._analyzer(request.query)) if request.mark else set[str]()
+        analyzer = Analyzer(self.index.language if request.mark else None)
+        terms = set(analyzer(request.query))
         told = []
         for hit, about in zip(hits, self.index.describe(hits, request.where), strict=True):
             numbers = {"score": hit.score, "cosine": hit.cosine, "words": hit.words}
             row = {name: round(number, 6) for name, number in numbers.items()} | about
             row["text"] = row["text"][: request.length]
-            row |= {"parts": self._analyzer.split_at(row.pop("text"), terms)} if request.mark else {}
+            row |= {"parts": analyzer.split_at(row.pop("text"), terms)} if request.mark else {}
             told.append(row)
         return told
 
@@ -103,8 +106,10 @@ class Engine:
         if one.dimensions is not None and one.dimensions > width:
             raise SettingsError(f"dimensions is {one.dimensions}; the vectors of this model have {width}")
         texts = [text for request in requests for text in request.input]
-        vectors = unit(unit(encode(self._encoder, texts, side=one.input_type))[:, : one.dimensions])
-        read = self._encoder.tokenizer(texts, truncation=True, max_length=self._encoder.tokenizer.model_max_length)
+        tokenizer = self._encoder.tokenizer
+        with self._encoding:
+            vectors = unit(unit(encode(self._encoder, texts, side=one.input_type))[:, : one.dimensions])
+            read = tokenizer(texts, truncation=True, max_length=tokenizer.model_max_length)
         told, start = [], 0
         for request in requests:
             part = slice(start, start + len(request.input))
@@ -118,8 +123,9 @@ class Engine:
 
 
 def _spelled(vector: Any, request: EmbeddingsRequest) -> Any:
-    numbers = vector.astype("<f4")
-    return numbers.tolist() if request.encoding_format == "float" else base64.b64encode(numbers.tobytes()).decode()
+    if request.encoding_format == "float":
+        return vector.tolist()
+    return base64.b64encode(vector.astype("<f4").tobytes()).decode()
 
 
 def _kind_of(piece: Piece) -> tuple[Any, ...]:

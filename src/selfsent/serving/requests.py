@@ -20,6 +20,8 @@ _SCHEMAS: dict[Any, dict[str, Any]] = {
     **{str: {"type": "string"}, int: {"type": "integer"}, float: {"type": "number"}, bool: {"type": "boolean"}},
     tuple[str, ...]: {"anyOf": [{"type": "string"}, _TEXTS]},
 }
+_CONDITIONS = 20, 1000
+"""Most conditions, and characters of one: the database has limits of its own."""
 
 
 @dataclass(frozen=True)
@@ -99,9 +101,9 @@ def _typed(name: str, value: Any, kinds: tuple[Any, ...], limits: Limits) -> Any
     if not all(isinstance(text, str) for text in texts):
         tokens = "; send texts, not tokens (LangChain: check_embedding_ctx_length=False)" if name == "input" else ""
         raise SettingsError(f"{name} must be a text{' or a list of texts' * several}{tokens}")
-    if len(texts) > limits.max_texts or max(map(len, texts), default=0) > limits.max_characters:
-        most = f"at most {limits.max_texts:,} texts of {limits.max_characters:,} characters are read"
-        raise SettingsError(f"{name} is too long: {most}")
+    most, longest = _CONDITIONS if name == "where" else (limits.max_texts, limits.max_characters)
+    if len(texts) > most or max(map(len, texts), default=0) > longest:
+        raise SettingsError(f"{name} is too long: at most {most:,} texts of {longest:,} characters are read")
     # JSON can spell lone surrogates, which no tokenizer reads; only a query is cleaned like the texts of the index.
     texts = [text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") for text in texts]
     texts = clean(texts)[0] if name == "query" else texts

@@ -31,11 +31,15 @@
   };
 
   const inputs = () => [...fields.querySelectorAll("input")];
-  const where = () => inputs().filter((input) => input.value).map((input) => `${input.name}=${input.value}`);
+  // "sales", "sales,support" or ">=2024-05"; a comma within a value stands in quotes, as in a CSV file.
+  const where = () => inputs().filter((input) => input.value.trim())
+    .map((input) => `${input.name}${/^(!=|[<>]=?|=)/.test(input.value.trim()) ? "" : "="}${input.value.trim()}`);
+  const quoted = (value) => /^[\s"<>=!]|[,\n\r]|\s$/.test(value) ? `="${value.replaceAll('"', '""')}"` : value;
 
   const field = (name) => {
     const label = make("label", name), input = make("input", "", { name, dir: "auto", autocomplete: "off" });
     const list = make("datalist", "", { id: `values-${fields.children.length}` });
+    input.placeholder = "any";
     input.setAttribute("list", list.id);
     input.addEventListener("change", () => { if (query.value.trim()) search(); });
     label.append(input, list);
@@ -61,12 +65,12 @@
       else if (seen[name]) {
         const chip = make("button", `${name}: ${value}`, { type: "button", title: "only these", dir: "auto" });
         chip.addEventListener("click", () => {
-          inputs().find((input) => input.name === name).value = value;
+          inputs().find((input) => input.name === name).value = quoted(String(value));
           filters.open = true;
           search();
         });
         about.append(chip);
-        offer(name, String(value));
+        offer(name, quoted(String(value)));
       }
     }
     const text = make("p", "", { className: "body short", dir: "auto" });
@@ -120,9 +124,9 @@
       const given = new URLSearchParams(location.hash.slice(1));
       query.value = given.get("q") ?? query.value;
       for (const one of given.getAll("where")) {
-        const input = inputs().find((each) => one.startsWith(`${each.name}=`));
+        const input = inputs().find((each) => one.startsWith(each.name) && /^(!=|[<>]=?|=)/.test(one.slice(each.name.length)));
         if (input) {
-          input.value = one.slice(input.name.length + 1);
+          input.value = one.slice(input.name.length).replace(/^=(?!")/, "");
           filters.open = true;
         }
       }

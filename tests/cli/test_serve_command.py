@@ -1,0 +1,58 @@
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+
+import pytest
+
+pytest.importorskip("starlette", reason="the extra `serve` is not installed")
+pytest.importorskip("uvicorn", reason="the extra `serve` is not installed")
+
+
+@pytest.fixture
+def index(selfsent, tmp_path):
+    (tmp_path / "tickets.csv").write_text("id,body\n1,the printer is dead\n2,an invoice\n")
+    given = ("--text-column", "body", "--id-column", "id", "--output", tmp_path / "i")
+    assert selfsent("index", "bundled", tmp_path / "tickets.csv", *given).status == 0
+    return tmp_path / "i"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_it_serves_until_it_is_told_to_stop(index, number):
+    command = [sys.executable, "-m", "selfsent", "serve", str(index), "--port", "0"]
+    environment = {**os.environ, "SELFSENT_TOKEN": "s3cret-of-the-test"}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
+        first = process.stderr.readline()
+        address = re.fullmatch(
+            rf"2 texts of {re.escape(str(index))} at (http://127\.0\.0\.1:\d+/) \(Ctrl-C stops\)\n", first
+        )
+        assert address, first
+        with urllib.request.urlopen(f"{address[1]}health") as answer:
+            assert json.load(answer) == {"status": "ok"}
+        process.send_signal(number)
+        rest = process.stderr.read()
+    assert (process.returncode, rest) == (0, "stopped\n")
+
+
+def test_what_is_wrong_is_said_first(selfsent, index, tmp_path, monkeypatch):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        said = selfsent("serve", index, "--port", taken.getsockname()[1]).complaint
+        assert re.search(r"port \d+ of 127\.0\.0\.1 cannot be had \(.*\): give another --port", said)
+    assert "cannot be had" in selfsent("serve", index, "--host", "no.such.host.invalid").complaint
+    assert "holds no index" in selfsent("serve", tmp_path, "--port", 0).complaint
+    assert "--token-file" in selfsent("serve", index, "--token-file", tmp_path / "none").complaint
+    (tmp_path / "token").write_text("two words\n")
+    said = selfsent("serve", index, "--token-file", tmp_path / "token").complaint
+    assert "must be one line" in said
+    assert "two words" not in said
+    monkeypatch.setenv("SELFSENT_TOKEN", "")
+    assert "must be one line" in selfsent("serve", index).complaint
+    monkeypatch.delenv("SELFSENT_TOKEN")
+    assert "another model" in selfsent("serve", index, "--port", 0, "--model", "bundled-raw").complaint
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    monkeypatch.delitem(sys.modules, "selfsent.serving.server", raising=False)
+    assert "pip install 'selfsent[serve]'" in selfsent("serve", index).complaint
