@@ -75,7 +75,7 @@ def test_a_finished_run_keeps_no_checkpoints_and_says_what_a_resume_can_do(train
     assert "is finished already: nothing is left to do" in train(*given, "--resume").err
     more = train(*given, "--resume", steps=("--steps", 8)).late_complaint
     assert "is finished, and nothing of it can be done otherwise: settings steps was 4, now 8" in more
-    assert f"give --base {tmp_path / 'run' / 'model'}" in more
+    assert f"name {tmp_path / 'run' / 'model'} as --base" in more
 
 
 def test_an_absurd_rate_stops_at_the_last_good_checkpoint(train, tmp_path):

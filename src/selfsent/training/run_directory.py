@@ -183,7 +183,7 @@ class RunDirectory:
             if self.status == "finished":
                 raise RunError(
                     f"{self.path} is finished, and nothing of it can be done otherwise: {difference}; to train its"
-                    f" model on, give base={self.model} and another `output`, or overwrite=True to start again"
+                    f" model on, name {self.model} as `base` with another `output`, or overwrite=True to start again"
                 )
             raise RunError(
                 f"{self.path} cannot be resumed: {difference}; use the old value, overwrite=True, or another `output`"
