@@ -12,7 +12,7 @@ DEMO_OPTIONS ?=
 
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint contract compat faults bench docs clean
+.PHONY: help demo test lint contract compat faults bench package docs clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' Makefile
@@ -45,6 +45,9 @@ compat: $(VENV)/.installed-test ## the test suite with the lowest versions that 
 faults: $(VENV)/.installed-test ## break it on purpose, for an hour (QUICK=1: three minutes), written to docs/reliability.md
 	$(BIN)/python faults/campaign.py $(if $(QUICK),--quick)
 	$(if $(QUICK),,$(BIN)/python faults/report.py)
+
+package: $(VENV)/.installed-package ## wheel and sdist into dist/, each installed and used without a network
+	$(BIN)/python tests/package.py --output dist
 
 docs: $(VENV)/.installed-docs ## build the documentation into site/
 	$(BIN)/python docs/notebooks/build.py

@@ -246,3 +246,30 @@ def test_vectors_pairs_and_groups(base):
     assert selfsent.cluster(base, corpus, 2).sizes.sum() == 4
     with pytest.raises(SettingsError, match="the weight of words is -1"):
         selfsent.pairs(base, corpus, word_weight=-1)
+
+
+def test_the_warranty_gives_the_encoder_back(base_of, tmp_path, monkeypatch):
+    monkeypatch.delenv("SELFSENT_DATA", raising=False)
+    lines, told = tiny.make_sentences(400, seed=3, words=(6, 12)), []
+    corpus = selfsent.read_corpus([{"text": t, "d": n // 4} for n, t in enumerate(lines)], document_column="d")
+    given = {"steps": 2, "batch_size": 8, "hold_out": 40, "warranty": 0.3, "map_points": 0}
+    given["progress"] = tiny.heard(notice=told.append)
+    run = selfsent.train(corpus, "neighbours", base_of("static"), tmp_path / "run", learning_rate=10.0, **given)
+    found = run.record["warranty"]
+    assert found["share"] == 0  # so high a rate breaks the table
+    assert "Keep your model; rank with words" in str(run)
+    assert any(line.startswith("warranty: Keep your model") for line in told)
+    weights = [path / "model.safetensors" for path in (base_of("static"), run.directory / "model")]
+    assert weights[0].read_bytes()[-4096:] == weights[1].read_bytes()[-4096:]  # after the header, which has a checksum
+    assert (run.directory / "trained" / "model.safetensors").is_file()
+
+    record = json.loads((run.directory / "run.json").read_text())  # killed after the model was put aside
+    record = {key: value for key, value in record.items() if key not in ("warranty", "checksum")}
+    (run.directory / "run.json").write_text(json.dumps({**record, "status": "trained"}))
+    shutil.rmtree(run.directory / "model")
+    again = selfsent.train(
+        corpus, "neighbours", base_of("static"), run.directory, resume=True, learning_rate=10.0, **given
+    )
+    assert again.record["warranty"] == found
+    with pytest.raises(SettingsError, match="documents kept apart"):
+        selfsent.train(tiny.make_sentences(40), "simcse", base_of("bert"), tmp_path / "none", warranty=0.3, steps=1)

@@ -20,8 +20,10 @@ from selfsent.distributed import by_first, join, rank, wait
 from selfsent.errors import DataError, SettingsError
 from selfsent.evaluation.datasets.leaks import trained_by
 from selfsent.evaluation.dev import LABEL_FREE, check_dev, dev_scorer, scored
+from selfsent.evaluation.exam import Exam
 from selfsent.evaluation.hold_out import HoldOut
 from selfsent.evaluation.suites import TASKS
+from selfsent.evaluation.warranty import held_exam
 from selfsent.files import remove, write_json, write_text
 from selfsent.methods import METHODS, get_method, method_of
 from selfsent.methods.method import MethodOptions
@@ -36,6 +38,7 @@ from selfsent.report.maps import check_points, slowness
 from selfsent.report.run import Run, load_run
 from selfsent.report.run_page import run_page
 from selfsent.report.scoring import map_of_run, neighbours_of, paired, score_base
+from selfsent.report.warranted import keep_warranted
 from selfsent.settings import non_defaults, split_arguments
 from selfsent.training.budget import Clock
 from selfsent.training.defaults import DEFAULT_METHOD, is_strong
@@ -163,6 +166,7 @@ def train_once(
     if directory.status == "finished":
         notice(f"{output} is finished already")
         return by_first(lambda: load_run(output))
+    exam = _exam_for_warranty(corpus, hold_out, request.run_config)
     if directory.status != "trained":
         if plan.settings.budget and not directory.record.get("split"):
             clock = _with_scores(clock, plan, corpus, hold_out)
@@ -170,8 +174,25 @@ def train_once(
         fit(corpus, hold_out.train, plan, directory, replace(request.run_config, clock=clock, scorer=scorer), progress)
         gc.collect()  # reference cycles between loop and batches keep encoders and mapped files alive
     if rank() == 0:
+        if exam is not None:
+            most, data = request.run_config.warranty or 0.0, request.run_config.data
+            keep_warranted(directory, plan.base, exam, most, data, notice)
         _finish(corpus, hold_out, plan.base, directory, notice, request.run_config.map_points)
     return by_first(lambda: load_run(output))
+
+
+def _exam_for_warranty(corpus: Corpus, hold_out: HoldOut, config: RunConfig) -> Exam | None:
+    """The exam of held-out documents that a warranty needs; None without warranty.
+
+    Raises:
+        SettingsError: nothing is held out.
+        DataError: nothing can be asked.
+    """
+    if config.warranty is None:
+        return None
+    if hold_out.test is None:
+        raise SettingsError("warranty asks of documents kept apart, and there are none: see `hold_out`")
+    return held_exam(corpus, hold_out.train, hold_out.test, hold_out.pairs)
 
 
 def _finish(corpus: Corpus, hold_out: HoldOut, base: str, directory: RunDirectory, notice: Notice, points: int) -> None:

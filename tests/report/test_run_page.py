@@ -72,3 +72,16 @@ def test_a_notebook_gets_the_same_without_the_page_around_it():
     part = run_page(RECORD, scores(5.0, 3.0), [], METRICS, fragment=True)
     assert "<html" not in part
     assert "trained - TF-IDF: better" in part
+
+
+def test_the_warranty_is_on_the_page():
+    each = {"gain": 1.5, "low": 0.25, "high": 2.75, "score": 30.0, "n": 100}
+    tried = [{"share": share, "loss": 0.1, "dev": each, "test": {**each, "gain": -2.5}} for share in (0.0, 0.5, 1.0)]
+    found = {"share": 0.5, "line": f"Kept 50%. {HOSTILE}", "exam": "200 queries", "guard": "STS-B dev", "tried": tried}
+    page = run_page({**RECORD, "warranty": found}, None, [], METRICS)
+    assert "Warranty: nDCG@10" in page
+    assert "+1.50 [+0.25, +2.75]" in page
+    assert "-2.50 [+0.25, +2.75]" in page
+    assert "loss on STS-B dev" in page
+    assert HOSTILE not in page
+    assert "Warranty" not in run_page(RECORD, None, [], METRICS)

@@ -1,6 +1,7 @@
 """What is killed while it writes leaves an index as it was before, or as it is afterwards."""
 
 import os
+import pickle
 import random
 import signal
 import sqlite3
@@ -56,6 +57,25 @@ def held(path, encoder):
     return dict(rows)
 
 
+def forked(work):
+    """The id of a process that does some work: SQLite's locks are not inherited, so none is open where it is forked."""
+    if child := os.fork():
+        return child
+    status = 1
+    try:
+        work()
+        status = 0
+    finally:
+        os._exit(status)
+
+
+def told_by(work, path):
+    """What a process of its own finds."""
+    child = forked(lambda: path.write_bytes(pickle.dumps(work())))
+    assert os.waitpid(child, 0)[1] == 0
+    return pickle.loads(path.read_bytes())
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked")
 def test_killed_at_any_moment(encoder, tmp_path, monkeypatch):
     monkeypatch.setattr(index_writer, "TAIL", 20)
@@ -68,11 +88,7 @@ def test_killed_at_any_moment(encoder, tmp_path, monkeypatch):
     for _ in range(30):
         change, after = changes(draw, ids)
         started = time.perf_counter()
-        if (child := os.fork()) == 0:
-            try:
-                apply(Index(tmp_path / "i"), encoder, change)
-            finally:
-                os._exit(0)
+        child = forked(lambda change=change: apply(Index(tmp_path / "i"), encoder, change))
         time.sleep(draw.uniform(0, 1.2) * seconds)
         os.kill(child, signal.SIGKILL)
         status = os.waitpid(child, 0)[1]
@@ -80,7 +96,7 @@ def test_killed_at_any_moment(encoder, tmp_path, monkeypatch):
             killed += 1
         else:
             seconds = 0.5 * seconds + 0.5 * (time.perf_counter() - started)
-        found = held(tmp_path / "i", encoder)
+        found = told_by(lambda: held(tmp_path / "i", encoder), tmp_path / "told")
         assert found in ((ids, after) if os.WIFSIGNALED(status) else (after,))
         ids = found
         if os.WIFSIGNALED(status):

@@ -33,7 +33,7 @@ _DESCRIPTION = """Unlabelled sentences in, a sentence-embedding model out, and a
 
 GROUPS = {
     "Train": ("train", "compare", "pretrain", "table", "augment", "mine", "queries"),
-    "Judge": ("evaluate", "exam", "label"),
+    "Judge": ("evaluate", "exam", "adapt", "label"),
     "Use": ("search", "index", "serve", "pairs", "cluster", "encode", "export", "publish"),
     "Methods and papers": ("methods", "recipes"),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import MISSING, dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from selfsent.cli.console import counting, notice, shortened, show
 from selfsent.cli.options import CORPUS, Reading
@@ -18,18 +19,23 @@ _EXTRACTION = "extraction"
 
 @dataclass(kw_only=True)
 class Queries(Reading):
-    r"""Make queries for your texts, to train on with gpl.
+    """Make queries for your texts, to train on with gpl.
 
     They are parts of the texts (titles, questions, sentences), or what a language model would ask. A query that does
-    not find its text is left out. Leave out the texts of an exam that you want to compare by.
-
-      selfsent queries tickets.csv --text-column body --output queries.parquet
-      selfsent queries tickets.csv --text-column body --queries-from http://localhost:11434/v1 --llm llama3.2 \
-          --output queries.parquet
-      selfsent train queries.parquet --text-columns query,text --method gpl --output runs/gpl
+    not find its text is left out. Leave out the texts of an exam that you want to compare by. `selfsent train
+    queries.parquet --text-columns query,text --method gpl` trains on them.
 
     Was the command interrupted? Give it again, and it goes on where it stopped.
     """
+
+    examples: ClassVar = (
+        "selfsent queries tickets.csv --text-column body --output queries.parquet",
+        "selfsent queries tickets.csv --queries-from http://localhost:11434/v1 --llm llama3.2 --output queries.parquet",
+    )
+    main_options: ClassVar = (
+        *("text_column", "title_column", "output", "queries_from", "llm", "count", "prompt", "round_trip"),
+        *("exclude", "overwrite"),
+    )
 
     corpus: tuple[str, ...] = CORPUS
     output: str = setting(MISSING, "a .csv, .tsv, .jsonl or .parquet file")

@@ -93,6 +93,7 @@ class Train(TrainingText, Resumable):
         command = self._with_options_of_method()
         from selfsent import api
         from selfsent.report.scores import neighbours_text, scores_table
+        from selfsent.report.warranted import warranty_table
         from selfsent.training.budget import Clock
 
         given = command.values("hold_out", "resume", "overwrite") | command.changes
@@ -109,6 +110,8 @@ class Train(TrainingText, Resumable):
             result = api.train(corpus, command.method, command.base, command.output, **given)
         for scores in filter(None, (result.search_scores, result.scores)):
             show(scores_table(scores))
+        if "warranty" in result.record:
+            show(warranty_table(result.record["warranty"]))
         if result.scores or result.search_scores:
             show(neighbours_text(result.neighbours))
             show(f"The same as a page, with curves: {result.directory / 'report.html'}")

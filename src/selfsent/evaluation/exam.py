@@ -91,9 +91,27 @@ class Exam:
     @property
     def task(self) -> RetrievalTask:
         """All queries as one task."""
+        return self._task(self.queries)
+
+    @property
+    def halves(self) -> tuple[RetrievalTask, RetrievalTask]:
+        """The queries of each split as a task, `dev` first."""
+        dev, test = ([q for q, own in zip(self.queries, self.splits, strict=True) if own == each] for each in SPLITS)
+        return self._task(dev), self._task(test)
+
+    @property
+    def splits(self) -> list[str]:
+        """The split of each query: in turns, for each kind."""
+        seen, found = Counter[str](), list[str]()
+        for query in self.queries:
+            found.append(SPLITS[seen[query.kind] % 2])
+            seen[query.kind] += 1
+        return found
+
+    def _task(self, queries: Sequence[Query]) -> RetrievalTask:
         documents = [" ".join([*text.titles[:1], text.body]) for text in self.documents]
-        grades = [dict.fromkeys(query.answers, 1.0) for query in self.queries]
-        return RetrievalTask(NAME, [query.text for query in self.queries], documents, grades)
+        grades = [dict.fromkeys(query.answers, 1.0) for query in queries]
+        return RetrievalTask(NAME, [query.text for query in queries], documents, grades)
 
     @property
     def summary(self) -> str:
@@ -123,10 +141,7 @@ class Exam:
             OutputError: it cannot be written.
         """
         lines: dict[str, list[str]] = {split: ["query-id\tcorpus-id\tscore"] for split in SPLITS}
-        seen = Counter[str]()
-        for number, query in enumerate(self.queries):
-            split = SPLITS[seen[query.kind] % 2]
-            seen[query.kind] += 1
+        for number, (query, split) in enumerate(zip(self.queries, self.splits, strict=True)):
             lines[split] += [f"q{number}\t{self.documents[answer].name}\t1" for answer in query.answers]
         corpus = [{"_id": t.name, "title": " ".join(t.titles[:1]), "text": t.body} for t in self.documents]
         queries = [{"_id": f"q{n}", "text": q.text, "kind": q.kind} for n, q in enumerate(self.queries)]

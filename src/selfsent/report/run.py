@@ -19,6 +19,7 @@ from selfsent.models.encoding import Side, encode
 from selfsent.models.saved import load_sentence_transformer
 from selfsent.report.run_page import run_page
 from selfsent.report.scores import scores_table
+from selfsent.report.warranted import warranty_table
 from selfsent.search import Hit, search
 from selfsent.search.vectors import open_encoder
 from selfsent.training.run_directory import RunDirectory
@@ -51,6 +52,8 @@ class Run:
         """Scores and neighbours as text."""
         where = f"The model is in {self.directory / 'model'}"
         tables = [text_of(scores_table(each)) for each in (self.search_scores, self.scores) if each]
+        if "warranty" in self.record:
+            tables.append(text_of(warranty_table(self.record["warranty"])))
         return "\n".join([*tables, where])
 
     __repr__ = __str__

@@ -9,6 +9,7 @@ from selfsent.display import cells_of
 from selfsent.evaluation.lexical import LEXICAL
 from selfsent.report.pages import curves, dots, render
 from selfsent.report.scores import NAMES, Scores, differences, is_search, ranked, scores_table, standing
+from selfsent.report.warranted import warranty_table
 
 _CURVES = {
     "loss": "loss",
@@ -57,6 +58,7 @@ def run_page(
         "run_body.html" if fragment else "run.html",
         method=config.get("method", "run"),
         headline=_headline(search or scores),
+        warranty=cells_of(warranty_table(record["warranty"])) if "warranty" in record else None,
         scores=[(cells_of(scores_table(each)), _drawing(each)) for each in (search, scores) if each],
         map=corpus_map,
         neighbours=neighbours,

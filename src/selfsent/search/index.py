@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 class Index:
     """A directory of texts and their vectors, written by `write_index`. Most of it stays on disk.
 
-    Many threads may search one object, while any process writes. A search sees one state of the index, the newest.
+    Many threads may search one object, while any process writes. A search sees one state of the index, the newest. A
+    process that is forked must open its own, and before that none may be open: SQLite's locks are not inherited.
 
     Args:
         path: the directory.
@@ -62,17 +63,24 @@ class Index:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self._threads, self._lock = threading.local(), threading.Lock()
-        self._files = IndexFiles(self.path)
-        self._open(self._files, check=True)
+        self._open(check=True)
 
-    def _open(self, files: IndexFiles, check: bool = False) -> None:
-        """Hold a generation and its newest state."""
-        with files.errors(), closing(files.connect()) as db:
-            db.execute("BEGIN")
-            if check:
-                files.check(db, READ_WHOLE)
-            state = State(files, db)
-        self._files, self._state = files, state
+    def _open(self, check: bool = False) -> None:
+        """Hold the newest generation and its newest state."""
+        while True:
+            files = IndexFiles(self.path)
+            try:
+                with files.errors(), closing(files.connect()) as db:
+                    db.execute("BEGIN")
+                    if check:
+                        files.check(db, READ_WHOLE)
+                    state = State(files, db)
+            except DataError:
+                if stamp_of(self.path) == files.stamp:
+                    raise
+                continue  # another generation took its place meanwhile
+            self._files, self._state = files, state
+            return
 
     def refresh(self) -> None:
         """Read what was written since, now and not within the next search."""
@@ -91,27 +99,41 @@ class Index:
         if (held := getattr(self._threads, "held", None)) is not None:
             yield held
             return
-        if stamp_of(self.path) != self._files.stamp:
-            with self._lock:
-                if stamp_of(self.path) != self._files.stamp:
-                    self._open(IndexFiles(self.path))
-        files, state = self._files, self._state
+        files, db = self._connected()
         with files.errors():
-            known = getattr(self._threads, "known", None)
-            if known is None or known[:2] != (getpid(), files):  # no connection survives a fork
-                analyzer = Analyzer(files.manifest["language"])
-                self._threads.known = known = getpid(), files, files.connect(), analyzer
-            db = known[2]
+            state = self._state
             db.execute("BEGIN")
             try:
                 [version] = db.execute("SELECT version FROM state").fetchone()
-                if version != state.version:
+                if files is not self._files or version != state.version:
                     state = self._newer(files, db, version)
                 self._threads.held = files, db, state
                 yield files, db, state
             finally:
                 self._threads.held = None
                 db.execute("COMMIT")
+
+    def _connected(self) -> tuple[IndexFiles, sqlite3.Connection]:
+        """The newest generation, and the connection of this thread to it."""
+        while True:
+            with self._lock:
+                if stamp_of(self.path) != self._files.stamp:
+                    self._open()
+                files = self._files
+            known = getattr(self._threads, "known", None)
+            if known is not None and known[:2] == (getpid(), files):  # no connection survives a fork
+                return files, known[2]
+            try:
+                with files.errors():
+                    db = files.connect()
+            except DataError:
+                if stamp_of(self.path) == files.stamp:
+                    raise
+                continue
+            if known is not None and known[0] == getpid():
+                known[2].close()
+            self._threads.known = getpid(), files, db, Analyzer(files.manifest["language"])
+            return files, db
 
     def _newer(self, files: IndexFiles, db: sqlite3.Connection, version: int) -> State:
         """The state of a version; the newest is kept."""

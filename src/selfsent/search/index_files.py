@@ -6,6 +6,7 @@ import csv
 import os
 import re
 import sqlite3
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -15,7 +16,7 @@ from urllib.parse import quote
 
 from selfsent.errors import DataError, OutputError, SettingsError, guess
 from selfsent.files import read_json, write_json
-from selfsent.integrity import checksum, checksums, damaged
+from selfsent.integrity import checksums, damaged
 from selfsent.search.ivf import IVF
 from selfsent.search.vectors import ARROW_TYPES
 
@@ -134,7 +135,7 @@ class IndexFiles:
         if sum(file.stat().st_size for name in sums if (file := self.path / name).exists()) > most:
             return
         # A reader that began with an empty journal reads the file itself, and no checkpoint changes that meanwhile.
-        if checksum(self.rows) != sums[self.rows.name]:
+        if _checksum(self.rows) != sums[self.rows.name]:
             raise self.damaged(f"{self.rows.name} is not as it was written")
         if name := damaged(self.path, {name: each for name, each in sums.items() if name != self.rows.name}):
             raise self.damaged(f"{name} is not as it was written")
@@ -145,7 +146,31 @@ class IndexFiles:
         [busy, *_] = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         if not busy:
             [version] = db.execute("SELECT version FROM state").fetchone()
-            write_json(self.path / SUMS, {"version": version, "sums": checksums(self.path, self.manifest["files"])})
+            sums = {self.rows.name: _checksum(self.rows), **checksums(self.path, self.manifest["files"][1:])}
+            write_json(self.path / SUMS, {"version": version, "sums": sums})
+
+
+_OPENED: dict[tuple[int, int], int] = {}
+"""Descriptors of databases that were read for a checksum, by device and inode."""
+
+
+def _checksum(path: Path) -> int:
+    """The CRC-32 of a database.
+
+    Its descriptor stays open: closing it would take away the locks that SQLite holds for this process, and another
+    process would then take the journal for one that nobody needs.
+    """
+    for file, descriptor in [*_OPENED.items()]:
+        if not os.fstat(descriptor).st_nlink:  # nobody will open it again
+            os.close(_OPENED.pop(file))
+    about = path.stat()
+    descriptor = _OPENED.setdefault((about.st_dev, about.st_ino), -1)
+    if descriptor < 0:
+        descriptor = _OPENED[about.st_dev, about.st_ino] = os.open(path, os.O_RDONLY)
+    found = start = 0
+    while part := os.pread(descriptor, 1 << 20, start):
+        found, start = zlib.crc32(part, found), start + len(part)
+    return found
 
 
 def is_index(path: Path) -> bool:

@@ -275,21 +275,33 @@ def _writing(files: IndexFiles, changing: bool = True) -> Iterator[tuple[IndexFi
         files: of the index.
         changing: whether to commit, and write checksums.
     """
-    while True:
-        if stamp_of(files.path) != files.stamp:
-            files = IndexFiles(files.path)
-        with files.errors(), closing(files.connect(writing=True)) as db:
-            db.execute("PRAGMA temp_store=MEMORY")
-            db.execute("BEGIN IMMEDIATE")
-            if stamp_of(files.path) != files.stamp:
-                continue
+    with files.errors():
+        files, db = _locked(files)
+        with closing(db):
             files.check(db)
             yield files, db
             if changing:
                 db.execute("UPDATE state SET version = version + 1")
                 db.execute("COMMIT")
                 files.seal(db)
-            return
+
+
+def _locked(files: IndexFiles) -> tuple[IndexFiles, sqlite3.Connection]:
+    """The newest generation, which may come while this waits for its lock, and a connection that holds it."""
+    while True:
+        if stamp_of(files.path) != files.stamp:
+            files = IndexFiles(files.path)
+        try:
+            db = files.connect(writing=True)
+            db.execute("PRAGMA temp_store=MEMORY")
+            db.execute("BEGIN IMMEDIATE")
+        except sqlite3.Error:
+            if stamp_of(files.path) == files.stamp:
+                raise
+            continue
+        if stamp_of(files.path) == files.stamp:
+            return files, db
+        db.close()
 
 
 @contextmanager

@@ -177,7 +177,7 @@ def _in_input(hits: Sequence[Hit], corpus: Corpus) -> list[Hit]:
 
 
 def input_places(corpus: Corpus, rows: Sequence[int]) -> list[tuple[int, Any, int | None]]:
-    """For rows of a corpus the first row of the input, its first carried value, and the sentence in it; None without."""
+    """For rows of a corpus the first row of the input, its first carried value, and the sentence in it (or None)."""
     inputs = corpus.input_rows
     cells = inputs.describe(np.asarray(inputs.first[np.array(rows, np.int64)]))
     ids = next((cells[name] for name in cells if name not in ("row", "sentence")), [None] * len(rows))

@@ -58,6 +58,14 @@ class RunConfig:
     dev: str | None = setting(None, "score along the way: context, or a task such as stsb-dev")
     dev_every: int | None = setting(None, "steps between these scores (default: a tenth of the run)", minimum=1)
     keep_best: bool = setting(False, "keep the model with the best dev score instead of the last")
+    warranty: float | None = setting(
+        None,
+        "keep of the training only what finds more in held-out documents and costs general sentences X points at most"
+        " (default: 0.3), if nothing the base itself: see docs/exam.md",
+        nargs="?",
+        const=0.3,
+        minimum=0.0,
+    )
     trackers: tuple[str, ...] = setting((), "also log to tensorboard, wandb, mlflow ...", flags=("--track",))
     map_points: int = setting(1_000, "sentences on the map of the run's page, 0 for no map", flags=("--map",))
     scorer: Scorer | None = None

@@ -26,7 +26,7 @@ from selfsent.version import __version__
 _FILES = (
     *("run.json", "checkpoints", "model", "best", "metrics.jsonl", "trackers", "scores.json", "report.html"),
     *("prepared", "stages", "folds", "seeds", "seeds.json", "evaluation.json", "beside.json", "recipe.yaml"),
-    *("methods", "comparison.json"),
+    *("methods", "comparison.json", "trained"),
 )
 """Files of a run, or of several runs, in its directory."""
 _DISCARDED = "discarded"

@@ -1,0 +1,65 @@
+"""A run's model with the share of its training that the warranty keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from selfsent.display import change, table_of
+from selfsent.evaluation.exam import Exam
+from selfsent.evaluation.warranty import warranty
+from selfsent.models.loading import load_encoder
+from selfsent.models.merge import Between
+from selfsent.training.models import save_model
+from selfsent.training.run_config import Notice
+from selfsent.training.run_directory import RunDirectory
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+
+def keep_warranted(
+    directory: RunDirectory, base: str, exam: Exam, most: float, data: str | Path | None, notice: Notice
+) -> None:
+    """Replace the model of a run by the share of its training that an exam warrants; the record tells it.
+
+    What was trained stays in `trained/`, so that a run that was cut short begins this again.
+
+    Args:
+        directory: of a run that is trained.
+        base: the encoder before training.
+        exam: of held-out documents.
+        most: points that general sentences may lose.
+        data: mirror of evaluation data sets.
+        notice: receives the result in a few sentences.
+
+    Raises:
+        BaseEncoderError: the weights cannot be merged. The run stays as it is.
+    """
+    if "warranty" in directory.record:
+        return
+    aside = directory.path / "trained"
+    between = Between(load_encoder(base), load_encoder(aside if aside.is_dir() else directory.model))
+    found = warranty(between, exam, data, most=most)
+    if not aside.is_dir():
+        directory.model.rename(aside)
+    kept = between.at(found.share) if found.chosen else between.base
+    save_model(directory.model, kept.save)
+    directory.update(warranty=found.to_json())
+    notice(f"warranty: {found.line} All of the training is in {aside}")
+
+
+def warranty_table(found: Mapping[str, Any]) -> Table:
+    """Every share of the training with its gains on both halves of the exam, and its loss on the guard."""
+    rows = []
+    for each in found["tried"][1:]:
+        gains = [change(*(each[half][name] for name in ("gain", "low", "high"))) for half in ("dev", "test")]
+        rows.append([f"{each['share']:.0%}", *gains, f"{each['loss']:.2f}"])
+    return table_of(
+        ("share of the training", "gain where chosen", "gain on the other half", f"loss on {found['guard']}"),
+        rows,
+        title="Warranty: nDCG@10 × 100 over the base, as search ranks, with 95 % intervals",
+        caption=f"{found['line']} Asked: {found['exam']}; half of the queries chose.",
+        styles={f"{found['share']:.0%}": "bold"},
+    )
