@@ -11,7 +11,7 @@ from selfsent.evaluation.exam import Text, draw_exam
 from selfsent.evaluation.results import measure
 from selfsent.evaluation.stats.metrics import mean
 from selfsent.evaluation.stats.resampling import bootstrap
-from selfsent.evaluation.warranty import GENERAL, choose, guard_of, held_exam, warranty
+from selfsent.evaluation.warranty import GENERAL, Tried, Warranty, choose, guard_of, held_exam, warranty
 from selfsent.models.loading import load_encoder
 from selfsent.models.merge import Between
 
@@ -100,7 +100,21 @@ def test_nothing_is_kept_of_a_training_that_broke_the_encoder(base_of, monkeypat
     broken.table.weight.data[:] = broken.table.weight[0]
     found = warranty(Between(base, broken), exam)
     assert found.share == 0
-    assert found.line.startswith("Keep your model; rank with words")
+    assert found.line == (
+        "Keep your model; rank with words: no share of the training is ahead of it in the exam by more than chance."
+    )
     plain = found.to_json()
     assert [row["share"] for row in plain["tried"]] == [0, 0.25, 0.5, 0.75, 1]
     assert plain["tried"][0]["dev"]["gain"] == plain["tried"][0]["loss"] == 0
+
+
+def test_a_gain_that_costs_too_much_is_told():
+    dev = [as_score(each) for each in (BASE, BASE + 5, BASE + 7)]
+    tried = tuple(
+        Tried(share, each, each, loss) for share, each, loss in zip((0, 0.5, 1), dev, (0, 0.4, 1), strict=True)
+    )
+    refused, kept = (Warranty(tried, chosen, "queries", "STS-B dev", 0.5) for chosen in (0, 1))
+    assert "100% of the training is +7.00" in refused.line
+    assert "loses 1.00 points on STS-B dev, more than the 0.5 allowed" in refused.line
+    assert kept.line.startswith("Kept 50% of the training. As search ranks, that is +5.00")
+    assert (kept.share, refused.share) == (0.5, 0)

@@ -82,6 +82,6 @@ def test_the_warranty_is_on_the_page():
     assert "Warranty: nDCG@10" in page
     assert "+1.50 [+0.25, +2.75]" in page
     assert "-2.50 [+0.25, +2.75]" in page
-    assert "loss on STS-B dev" in page
+    assert "lost on STS-B dev" in page
     assert HOSTILE not in page
     assert "Warranty" not in run_page(RECORD, None, [], METRICS)

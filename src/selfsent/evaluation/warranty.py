@@ -70,12 +70,14 @@ class Warranty:
         chosen: index of the chosen share.
         exam: what was asked, in words.
         guard: what the loss was measured by.
+        most: points that may be lost there.
     """
 
     tried: tuple[Tried, ...]
     chosen: int
     exam: str
     guard: str
+    most: float = LOSS
 
     @property
     def share(self) -> float:
@@ -86,14 +88,23 @@ class Warranty:
     def line(self) -> str:
         """The result in a few sentences."""
         if not self.chosen:
-            why = "no share of the training was reliably ahead of the base on held-out documents"
-            return f"Keep your model; rank with words: {why} without losing what the base knows."
+            return f"Keep your model; rank with words: {self._why}."
         found = self.tried[self.chosen]
         dev, test = (_shown(less) for less in self._gains(self.chosen))
         return (
             f"Kept {found.share:.0%} of the training. As search ranks, that is {dev} over the base on the half of the"
             f" exam that chose it, and {test} on the other half; on {self.guard} it loses {max(0.0, found.loss):.2f}."
         )
+
+    @property
+    def _why(self) -> str:
+        """The reason why nothing is kept."""
+        freely = choose([each.dev for each in self.tried], [0.0] * len(self.tried))
+        if not freely:
+            return "no share of the training is ahead of it in the exam by more than chance"
+        found, ahead = self.tried[freely], _shown(self._gains(freely)[0])
+        loss = f"loses {found.loss:.2f} points on {self.guard}, more than the {self.most:g} allowed"
+        return f"{found.share:.0%} of the training is {ahead} ahead of it in the exam, but {loss}"
 
     def _gains(self, index: int) -> tuple[Difference, Difference]:
         (base, found) = self.tried[0], self.tried[index]
@@ -108,7 +119,14 @@ class Warranty:
                 row[half] = {"score": score.score, "n": score.n, "gain": less.difference}
                 row[half] |= {"low": less.low, "high": less.high}
             rows.append(row)
-        return {"share": self.share, "line": self.line, "exam": self.exam, "guard": self.guard, "tried": rows}
+        return {
+            "share": self.share,
+            "line": self.line,
+            "exam": self.exam,
+            "guard": self.guard,
+            "most": self.most,
+            "tried": rows,
+        }
 
 
 def _shown(less: Difference) -> str:
@@ -167,7 +185,7 @@ def warranty(
         hybrid = Hybrid(merged)
         tried.append(Tried(share, dev.score(hybrid), test.score(hybrid), loss_of(merged)))
     chosen = choose([each.dev for each in tried], [each.loss for each in tried], most)
-    return Warranty(tuple(tried), chosen, exam.summary, guard)
+    return Warranty(tuple(tried), chosen, exam.summary, guard, most)
 
 
 def guard_of(base: Scored, data: str | Path | None = None) -> tuple[str, Callable[[Scored], float]]:

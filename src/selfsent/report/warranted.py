@@ -57,9 +57,9 @@ def warranty_table(found: Mapping[str, Any]) -> Table:
         gains = [change(*(each[half][name] for name in ("gain", "low", "high"))) for half in ("dev", "test")]
         rows.append([f"{each['share']:.0%}", *gains, f"{each['loss']:.2f}"])
     return table_of(
-        ("share of the training", "gain where chosen", "gain on the other half", f"loss on {found['guard']}"),
+        ("share", "gain where chosen", "gain on the other half", "lost"),
         rows,
-        title="Warranty: nDCG@10 × 100 over the base, as search ranks, with 95 % intervals",
+        title="Warranty: nDCG@10 × 100 over the base, as search ranks, with 95 % intervals; lost on " + found["guard"],
         caption=f"{found['line']} Asked: {found['exam']}; half of the queries chose.",
         styles={f"{found['share']:.0%}": "bold"},
     )
