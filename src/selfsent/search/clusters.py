@@ -16,6 +16,8 @@ from selfsent.search.vectors import unit
 
 MANY, BLOCK = 100_000, 1 << 16
 """Number of sentences from which k-means runs on mini-batches; rows per block of cosines."""
+FEW, CLEAR = 5, 0.25
+"""Fewer clusters than this are believed where their silhouette is clear alone: two halves part nearly any text best."""
 DRAWN, COMPONENTS = 4_000, 50
 """Rows and principal components by which the number of clusters is chosen."""
 COUNTS, SMALLEST, NEARLY = (2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50), 5, 0.05
@@ -118,7 +120,9 @@ def choose_count(vectors: NDArray[np.float32], seed: int = 0) -> int:
     for count in (count for count in COUNTS if count <= len(vectors) // SMALLEST):
         label = _k_means(narrow, count, seed, 1)
         if len(np.unique(label)) > 1:
-            scores[count] = float(silhouette_score(narrow, label))
+            score = float(silhouette_score(narrow, label))
+            if count >= FEW or score >= CLEAR:
+                scores[count] = score
     best = max(scores.values(), default=0.0)
     return max((count for count, score in scores.items() if score >= best - NEARLY * abs(best)), default=1)
 
