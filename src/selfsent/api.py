@@ -224,8 +224,14 @@ def mine(
     return mine_candidates(corpus, np.arange(len(corpus)), str(model), negatives, by, at_most, advance=advance)
 
 
-def cluster(model: Model, corpus: Corpus, clusters: int = 20, seed: int = 0) -> Clusters:
-    """Groups of texts with similar meaning, largest first, by k-means on their vectors.
+def cluster(model: Model, corpus: Corpus, clusters: int | None = None, seed: int = 0) -> Clusters:
+    """Groups of texts with similar meaning, largest first.
+
+    Args:
+        model: the encoder.
+        corpus: the texts.
+        clusters: number of groups, by k-means; None for as many as the texts have, with outliers left out (-1).
+        seed: of the first centres.
 
     Raises:
         SelfsentError: no such encoder, fewer than two groups, or fewer texts than groups.

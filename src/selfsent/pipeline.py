@@ -164,7 +164,7 @@ def train_once(
     # Older runs did not record their rows.
     directory.match(description, {**plan.defaults, "corpus": description["corpus"]})
     if directory.status == "finished":
-        notice(f"{output} is finished already")
+        notice(f"{output} is finished already: nothing is left to do")
         return by_first(lambda: load_run(output))
     exam = _exam_for_warranty(corpus, hold_out, request.run_config)
     if directory.status != "trained":
@@ -177,7 +177,7 @@ def train_once(
         if exam is not None:
             most, data = request.run_config.warranty or 0.0, request.run_config.data
             keep_warranted(directory, plan.base, exam, most, data, notice)
-        _finish(corpus, hold_out, plan.base, directory, notice, request.run_config.map_points)
+        _finish(corpus, hold_out, plan.base, directory, notice, request.run_config)
     return by_first(lambda: load_run(output))
 
 
@@ -195,7 +195,9 @@ def _exam_for_warranty(corpus: Corpus, hold_out: HoldOut, config: RunConfig) -> 
     return held_exam(corpus, hold_out.train, hold_out.test, hold_out.pairs)
 
 
-def _finish(corpus: Corpus, hold_out: HoldOut, base: str, directory: RunDirectory, notice: Notice, points: int) -> None:
+def _finish(
+    corpus: Corpus, hold_out: HoldOut, base: str, directory: RunDirectory, notice: Notice, config: RunConfig
+) -> None:
     """Score the base and the trained model on the held-out documents, and write scores, page and card.
 
     Args:
@@ -204,8 +206,9 @@ def _finish(corpus: Corpus, hold_out: HoldOut, base: str, directory: RunDirector
         base: the encoder before training.
         directory: of the run.
         notice: receives the reason of a missing score.
-        points: sentences on the map, held-out ones if available; 0 for no map.
+        config: how many sentences are on the map, held-out ones if available, and whether checkpoints stay.
     """
+    points = config.map_points
     scores, neighbours, drawn = dict[str, Any](), list[dict[str, Any]](), None
     joins = is_cross_encoder(directory.model)
     mapped = points > 0 and not joins
@@ -236,6 +239,8 @@ def _finish(corpus: Corpus, hold_out: HoldOut, base: str, directory: RunDirector
     write_text(directory.model / "README.md", card)
     directory.sweep()
     remove(directory.path / "best")  # left by a kill right after training
+    if config.keep is None:
+        remove(directory.checkpoints)
     directory.update(status="finished")
 
 

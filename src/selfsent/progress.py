@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
@@ -11,7 +12,10 @@ from importlib.util import find_spec
 from typing import Any
 
 from selfsent.display import leads, visible
+from selfsent.settings import format_duration
 
+QUIET = 30.0
+"""Seconds of counting after which a line is printed where there are no bars."""
 _LITERAL: dict[str, Any] = {"markup": False, "emoji": False, "highlight": False}
 """Texts of a corpus, names and errors are shown literally, without rich's markup."""
 
@@ -48,11 +52,13 @@ class Progress:
 class Shown(Progress):
     """Notices on standard error, and bars with loss, speed and time left, in a terminal or a notebook.
 
-    Elsewhere there are no bars, and a line at every tenth of the run; in a notebook without ipywidgets likewise.
+    Elsewhere there are no bars, a line at every tenth of the run, and one every half minute of other work; in a
+    notebook without ipywidgets likewise.
     """
 
     def __init__(self) -> None:
         self._bars = dict[str, _Bar]()
+        self._told = dict[str, tuple[float, float, int]]()
 
     def notice(self, line: str) -> None:
         """A line on standard error, of the first process alone."""
@@ -71,11 +77,26 @@ class Shown(Progress):
 
     def count(self, what: str, done: int, total: int) -> None:
         """The bar of a count, which goes when all is done."""
-        if not leads() or not _shows_bars():
+        if not leads():
+            return
+        if not _shows_bars():
+            self._tell(what, done, total)
             return
         self._bar(what).update(total, advance=done)
         if self._bars[what].progress.finished:  # so that another run may count the same
             del self._bars[what]
+
+    def _tell(self, what: str, done: int, total: int) -> None:
+        """A line on long work, with the time that is left."""
+        now = time.monotonic()
+        begun, told, before = self._told.pop(what, (now, now, 0))
+        done += before
+        if 0 < done < total and now - told >= QUIET:
+            left = format_duration((now - begun) * (total - done) / done)
+            self.notice(f"{what}: {done / total:.0%} done, about {left} left")
+            told = now
+        if done < total:
+            self._told[what] = begun, told, done
 
     def _bar(self, what: str) -> _Bar:
         if what not in self._bars:

@@ -252,16 +252,16 @@ def non_defaults(options: Any) -> dict[str, Any]:
 
 
 def parse_duration(text: str) -> float:
-    """Seconds in `90s`, `5m`, `1.5h`, `1h30m` or a plain number of seconds.
+    """Seconds in `90s`, `5m`, `1.5h`, `1h30m`, `30d` or a plain number of seconds.
 
     Raises:
         SettingsError: the text is not a duration, or not a positive one.
     """
-    parts = re.findall(r"(\d+(?:\.\d+)?)([smh]?)", text, re.ASCII)
+    parts = re.findall(r"(\d+(?:\.\d+)?)([smhd]?)", text, re.ASCII)
     plain = len(parts) > 1 and any(not unit for _, unit in parts)
     if not parts or plain or "".join(number + unit for number, unit in parts) != text:
         raise SettingsError(f"{text!r} is not a duration: write 90s, 5m or 1h30m")
-    seconds = sum(float(number) * {"": 1, "s": 1, "m": 60, "h": 3600}[unit] for number, unit in parts)
+    seconds = sum(float(number) * {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}[unit] for number, unit in parts)
     if seconds <= 0:
         raise SettingsError(f"a duration must be above zero, not {text!r}")
     return seconds

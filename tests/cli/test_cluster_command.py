@@ -1,3 +1,5 @@
+import json
+
 import pyarrow.parquet as pq
 
 
@@ -27,12 +29,51 @@ def test_sentences_with_equal_vectors_make_fewer_groups(selfsent, model, tmp_pat
     assert "Warning" not in done.err
 
 
+def rows_of(path):
+    return pq.read_table(path).to_pylist()
+
+
+def test_as_many_groups_as_there_are_new_rows_join_them_and_counts_over_time(selfsent, model, tmp_path):
+    texts = [f"{'ba de gu' if row % 2 else 'mo ki ta lo'} {'ne' * (row % 3)}" for row in range(40)]
+    lines = [f"T-{row},{text},2026-01-{1 + row % 28:02d}" for row, text in enumerate(texts)]
+    (tmp_path / "t.csv").write_text("\n".join(["id,text,created", *lines]) + "\n")
+    reading = ("--id-column", "id", "--over", "created")
+    done = selfsent(
+        "cluster",
+        model,
+        tmp_path / "t.csv",
+        *reading,
+        "--output",
+        tmp_path / "g.parquet",
+        "--json",
+        tmp_path / "g.json",
+    )
+    assert done.status == 0, done.err
+    table, groups = rows_of(tmp_path / "g.parquet"), json.loads((tmp_path / "g.json").read_text())
+    assert len(table) == 40
+    assert {row["id"] for row in table} == {f"T-{row}" for row in range(40)}
+    counted = sum(sum(group["over"].values()) for group in groups["clusters"])
+    assert counted == sum(row["cluster"] >= 0 for row in table)
+    assert list(groups["clusters"][0]["over"])[:2] == ["2026-01-01", "2026-01-02"]
+    (tmp_path / "new.csv").write_text("id,text\nN-1,ba de gu\nN-2,mo ki ta lo\n")
+    new = ("cluster", model, tmp_path / "new.csv", "--id-column", "id", "--to", tmp_path / "g.parquet")
+    assert selfsent(*new, "--output", tmp_path / "n.parquet").status == 0
+    old = {row["text"]: row["cluster"] for row in table}
+    assert {row["text"]: row["cluster"] for row in rows_of(tmp_path / "n.parquet")} == {
+        text: old[text] for text in ("ba de gu", "mo ki ta lo")
+    }
+    assert "--to takes the groups of a file" in selfsent(*new, "--clusters", 2).complaint
+    assert "no column 'cluster'" in selfsent(*new[:-1], tmp_path / "t.csv").complaint
+    assert "--output would replace" in selfsent(*new, "--output", tmp_path / "g.parquet").complaint
+
+
 def test_a_page_with_a_map(selfsent, model, sentences, tmp_path):
     done = selfsent("cluster", model, sentences, "--clusters", 4, "--page", tmp_path / "c.html", "--map", 40)
     assert done.status == 0, done.err
     page = (tmp_path / "c.html").read_text()
     assert "<h1>4 groups of 120 sentences</h1>" in page
     assert "40 of 120 sentences, drawn at random" in page
+    assert "\\u00b7 group " in page
     without = selfsent("cluster", model, sentences, "--clusters", 4, "--page", "-", "--map", 0).out
     assert without.startswith("<!doctype html>")
     assert "<canvas" not in without

@@ -49,6 +49,14 @@ def models(tmp_path, monkeypatch):
     sys.modules.pop("quick_models", None)
 
 
+def test_models_have_names_of_their_own(selfsent, models, mirror):
+    named = [f"{name}={model}" for name, model in zip(("good", "poor"), models, strict=True)]
+    done = selfsent("evaluate", *named, "--task", "sts12", "--data", mirror, "--json", "-")
+    assert [each["model"] for each in json.loads(done.out)["results"]] == ["good", "poor"]
+    twice = selfsent("evaluate", f"a={models[0]}", f"a={models[1]}", "--task", "sts12", "--data", mirror)
+    assert "two models are called a" in twice.complaint
+
+
 def test_a_suite_as_one_object_with_the_agreed_keys_and_what_is_absent(selfsent, models, mirror):
     done = selfsent("evaluate", models[0], "--suite", "sts", "--data", mirror, "--published", "--json", "-")
     assert "sts16 is absent: the mirror" in done.err

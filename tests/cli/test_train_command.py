@@ -68,6 +68,16 @@ def test_options_of_the_method_may_stand_anywhere(selfsent, base, sentences, tmp
     assert "--max-length 128 is cut to that" in done.err
 
 
+def test_a_finished_run_keeps_no_checkpoints_and_says_what_a_resume_can_do(train, tmp_path):
+    given = ("--method", "tsdae", "--checkpoint-every", 1)
+    assert train(*given).status == 0
+    assert not (tmp_path / "run" / "checkpoints").exists()
+    assert "is finished already: nothing is left to do" in train(*given, "--resume").err
+    more = train(*given, "--resume", steps=("--steps", 8)).late_complaint
+    assert "is finished, and nothing of it can be done otherwise: settings steps was 4, now 8" in more
+    assert f"name {tmp_path / 'run' / 'model'} as --base" in more
+
+
 def test_an_absurd_rate_stops_at_the_last_good_checkpoint(train, tmp_path):
     absurd = ("--learning-rate", 1e9, "--clip", 0, "--warmup", 0, "--schedule", "constant")
     done = train("--method", "mlm", *absurd, "--checkpoint-every", 1, steps=("--steps", 30))

@@ -1,4 +1,5 @@
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -93,3 +94,25 @@ def test_what_cannot_be_done_is_refused(encoder, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "onnxscript", None)
     with pytest.raises(SettingsError, match=r"needs onnxscript: pip install 'selfsent\[onnx\]'"):
         export(encoder, tmp_path / "v")
+
+
+def test_a_fresh_home_holds_our_own_folders_alone(exported, tmp_path):
+    """ONNX Runtime would put the number of this machine and its events there."""
+    (tmp_path / "t.txt").write_text("one text\nanother text\n")
+    code = f"""
+import selfsent
+from pathlib import Path
+from tokenizers import Tokenizer
+from selfsent.models.export import _encode
+corpus = selfsent.read_corpus({str(tmp_path / "t.txt")!r})
+selfsent.pairs("bundled", corpus)
+folder = Path({str(exported[0])!r})
+_encode(folder / "model.onnx", Tokenizer.from_file(str(folder / "tokenizer.json")), ["one text"])
+"""
+    left_out = ("SELFSENT_CACHE", "XDG_CACHE_HOME", "ORT_DISABLE_TELEMETRY")
+    environment = {name: value for name, value in os.environ.items() if name not in left_out}
+    home = tmp_path / "home"
+    home.mkdir()
+    subprocess.run([sys.executable, "-c", code], env={**environment, "HOME": str(home)}, check=True)
+    found = {path.relative_to(home).parts[:2] for path in home.rglob("*") if path.is_file()}
+    assert found == {(".cache", "selfsent")}

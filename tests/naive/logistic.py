@@ -45,6 +45,14 @@ def nested(features, labels):
     return np.mean(scores)
 
 
+def quick(features, labels):
+    """Ten folds with one penalty, the best over them."""
+    splits = folds(labels)
+    return max(
+        np.mean([accuracy(features, labels, train, test, penalty) for train, test in splits]) for penalty in PENALTIES
+    )
+
+
 def stopped_early(features, labels, valid, valid_labels, penalty, seed):
     """A linear layer trained by Adam in batches of 64; the state that was best on other rows, looked at every 4 epochs.
 

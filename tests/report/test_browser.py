@@ -22,10 +22,14 @@ def page_file(tmp_path_factory):
     vectors = np.random.default_rng(0).normal(size=(60, 8)).astype(np.float32)
     colours = {HOSTILE[0]: TEXTS, HOSTILE[1]: [HOSTILE[row % 3] for row in range(60)]}
     drawn = maps.map_of(TEXTS, {"before": vectors, HOSTILE[2]: -vectors}, colours, HOSTILE[1], 90)
-    groups = [(number, text, text, text) for number, text in enumerate(HOSTILE)]
+    named = ("words", "typical", "over")
+    groups = [{"number": 0, "size": "1,000", **dict.fromkeys(named, text * 20)} for text in HOSTILE]
     about = [(text, text) for text in HOSTILE]
+    more = {"unit": HOSTILE[0], "over": HOSTILE[1], "outliers": HOSTILE[2]}
     path = tmp_path_factory.mktemp("page") / "page.html"
-    path.write_text(render("clusters.html", headline=HOSTILE[0], map=drawn, groups=groups, about=about), "utf-8")
+    path.write_text(
+        render("clusters.html", headline=HOSTILE[0], map=drawn, groups=groups, about=about, **more), "utf-8"
+    )
     return path
 
 
@@ -88,10 +92,14 @@ def test_pointing_at_a_dot_shows_its_text_and_runs_none_of_it(opened):
 def test_searching_counts_and_lists_what_matches(opened):
     page = opened()
     before = len(colours_at(page))
-    page.get_by_label("Search these texts").fill("NUMBER 1")
-    assert page.locator("output").text_content() == "11 of 60 match"
-    assert page.locator(".hits li").all_text_contents() == [TEXTS[row] for row in (1, 10, 11, 12, 13)]
+    page.get_by_label("Search these texts").fill("RIGHT left")
+    assert page.locator("output").text_content() == "10 of 60 match"
+    assert page.locator(".hits li").all_text_contents() == [TEXTS[row] for row in (3, 9, 15, 21, 27)]
     assert len(colours_at(page)) < before
+    page.get_by_label("Search these texts").fill("eft")  # words are found by their beginnings, not within others
+    assert page.locator("output").text_content() == "0 of 60 match"
+    page.get_by_label("Search these texts").fill("RIGH")
+    assert page.locator("output").text_content() == "10 of 60 match"
     page.get_by_label("Search these texts").fill("nowhere")
     assert page.locator("output").text_content() == "0 of 60 match"
     assert page.evaluate("window.ran") is None

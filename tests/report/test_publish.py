@@ -216,10 +216,10 @@ def test_names_of_data_lose_their_folders(tmp_path):
     ):
         record = {"asked": {"corpus": {"source": source}}}
         (tmp_path / "run.json").write_text(json.dumps(record))
-        text = f"---\nlibrary_name: x\ntags:\n---\nTrained by selfsent 1 from `b` on 3 of `{source}`. https://a.b/c/d"
+        text = f"---\nlibrary_name: x\ntags:\n---\nTrained by selfsent 1 from `b` on 3 of `{source}`. /home/me/strong https://a.b/c/d"
         (tmp_path / "model" / "README.md").write_text(text)
         card = published_card(tmp_path / "model", "me/x")
-        assert card.endswith("from `b` on 3 of `t.csv`. https://a.b/c/d")
+        assert card.endswith("from `b` on 3 of `t.csv`. strong https://a.b/c/d")
 
 
 def test_the_command_without_a_network_and_with_one(hub, run):

@@ -6,7 +6,8 @@ import pytest
 
 from selfsent.errors import SettingsError
 from selfsent.search import clusters as module, find_clusters, telling_words
-from selfsent.search.clusters import Clusters
+from selfsent.search.clusters import Clusters, assign
+from selfsent.search.timeline import bars, counts_over
 
 
 def blobs(sizes, seed=0):
@@ -34,6 +35,58 @@ def test_groups_that_lie_apart_are_found_the_largest_first(many, monkeypatch):
 def test_the_same_seed_gives_the_same_groups():
     vectors = blobs([30, 30])[0]
     np.testing.assert_array_equal(find_clusters(vectors, 5, 3).cluster, find_clusters(vectors, 5, 3).cluster)
+
+
+def test_the_number_is_that_of_the_groups_and_what_is_like_nothing_is_in_none():
+    vectors, axis = blobs([60, 200, 110, 50])
+    odd = np.random.default_rng(1).normal(size=(3, 8)) - 3
+    odd = (odd / np.linalg.norm(odd, axis=1, keepdims=True)).astype(np.float32)
+    found = find_clusters(np.vstack([vectors, odd]))
+    order = {1: 0, 2: 1, 0: 2, 3: 3}
+    right = np.array([order[one] for one in axis])
+    inside = found.cluster[: len(axis)]
+    assert len(found.sizes) == 4
+    assert ((inside == right) | (inside == -1)).all()
+    assert (inside == -1).mean() < 0.1
+    assert (found.cluster[len(axis) :] == -1).all()
+    assert found.outliers == (found.cluster == -1).sum()
+    assert found.sizes.sum() + found.outliers == len(vectors) + 3
+
+
+@pytest.mark.parametrize("rows", [2, 9, 40])
+def test_rows_too_few_or_all_alike_are_one_group(rows):
+    found = find_clusters(np.tile(np.eye(3, dtype=np.float32)[:1], (rows, 1)))
+    assert found.sizes.tolist() == [rows]
+    assert found.outliers == 0
+
+
+def test_new_rows_join_the_groups_of_old_ones_or_none():
+    vectors, _ = blobs([60, 200, 110])
+    old = find_clusters(vectors, 3)
+    new, expected = blobs([20, 0, 5], seed=2)
+    far = np.eye(8, dtype=np.float32)[7:]
+    found = assign(np.vstack([new, far]), vectors, old.cluster, np.arange(1, 27))
+    order = {1: 0, 2: 1, 0: 2}
+    kept = found.cluster[:-1] >= 0
+    assert kept.mean() > 0.8
+    assert found.cluster[:-1][kept].tolist() == [order[one] for one in expected[kept]]
+    assert found.cluster[-1] == -1
+    assert len(found.sizes) == 3
+    assert found.sizes[0] == 0
+    assert found.outliers >= 26
+
+
+def test_texts_over_time():
+    dates = ["2026-01-30", "2026-02-02 10:00", None, "", "2026-02-02T08:00:00Z", "2026-02-03"]
+    periods, counts = counts_over(dates, np.array([0, 0, 0, 1, 1, -1]), 2, "created")
+    assert (periods[0], periods[-1], len(periods)) == ("2026-01-30", "2026-02-03", 5)
+    assert counts.tolist() == [[1, 0, 0, 1, 0], [0, 0, 0, 1, 0]]
+    assert counts_over(["2024-05", "2026-01-01"], np.array([0, 0]), 1, "x")[0][::20] == ["2024-05", "2026-01"]
+    assert len(counts_over([1999, 2026], np.array([0, 0]), 1, "x")[0]) == 28
+    assert bars(counts[0].tolist()) == "█··█·"
+    for wrong, told in ((["01.02.2026"], "'01.02.2026' is no date"), (["", None], "has no date")):
+        with pytest.raises(SettingsError, match=told):
+            counts_over(wrong, np.zeros(len(wrong), np.int64), 1, "created")
 
 
 @pytest.mark.parametrize("count", [1, 61])
@@ -65,6 +118,12 @@ def test_telling_words_are_those_of_the_equation():
         expected = sorted(weight, key=lambda word: (-weight[word], word))
         assert telling_words(texts, clusters, 20)[number] == expected
     assert telling_words(texts, clusters, 1) == [["cat"], ["train"]]
+
+
+def test_words_of_a_language_have_no_stop_words_and_one_of_each_stem():
+    texts = ["that is not printing, the printer prints", "that is the invoice, not paid"] * 3
+    clusters = Clusters(np.array([0, 1] * 3), np.ones(6, np.float32))
+    assert telling_words(texts, clusters, language="english") == [["printer", "printing"], ["invoice", "paid"]]
 
 
 def test_a_group_of_most_sentences_has_telling_words_too():

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from selfsent.cli.console import doing, notice, show
+from selfsent.cli.console import CommandProgress, doing, notice, show
 from selfsent.cli.options import SPLIT_DEFAULT, Encoding, Reading, WithData
 from selfsent.cli.outputs import check_outputs, write_outputs
 from selfsent.errors import SettingsError
-from selfsent.naming import names
+from selfsent.naming import name_given, names
 from selfsent.settings import setting
 
 if TYPE_CHECKING:
@@ -39,6 +39,9 @@ class _Tasks(Reading):
     labels: str | None = setting(
         None, "file: text, label: accuracy of logistic regression and nearest neighbour, k-means"
     )
+    exact: bool = setting(
+        False, "choose the penalty of --labels in each fold by folds of its own: ten times the work, tenths of a point"
+    )
     columns: tuple[str, ...] = setting((), "what your file calls these columns; with --text-column the other one alone")
     id_column: str | None = setting(None, "column with ids, which no score reads")
     retrieval: tuple[str, ...] = setting(
@@ -56,6 +59,17 @@ class _Files(WithData):
 
     json: str | None = setting(None, "everything, as one object")
     page: str | None = setting(None, "an HTML page: scores as dots with their intervals, and the tables")
+
+
+class _Audible(CommandProgress):
+    """Tasks on the status line, and bars of long ones."""
+
+    def __init__(self, now: Callable[[str], None]) -> None:
+        super().__init__()
+        self.now, self.model = now, ""
+
+    def notice(self, line: str) -> None:
+        self.now(f"{self.model}: {line}")
 
 
 @dataclass(kw_only=True)
@@ -79,7 +93,7 @@ class Evaluate(_Tasks, _Files, Encoding):
         (),
         "a directory (also a run's), a hub id, bundled, module:factory; tfidf or bm25; glove:FILE or nostop:FILE (means"
         " of word vectors); a file of --vectors; MODEL+words for an encoder and the words that texts share, as search"
-        " ranks",
+        " ranks; NAME=MODEL gives it a name of your own",
         positional=True,
         nargs="*",
     )
@@ -95,14 +109,18 @@ class Evaluate(_Tasks, _Files, Encoding):
 
     def run(self) -> None:
         """Score the models."""
-        models = list(self.model)
-        if not models:
+        if not (models := list(self.model)):
             raise SettingsError("no model to score: name one or several, such as bundled, tfidf or a directory")
         from selfsent.data.vector_files import check_format
         from selfsent.evaluation.lexical import without_words
         from selfsent.report.evaluation import Report
 
         own = {"pairs": self.pairs, "relevance": self.relevance, "labels": self.labels}
+        titles, models = [name_given(each)[0] for each in models], [name_given(each)[1] for each in models]
+        if twice := [title for title in titles if title and titles.count(title) > 1]:
+            raise SettingsError(f"two models are called {twice[0]}: give each a name of its own")
+        if self.seeds and any(titles):
+            raise SettingsError("--seeds names the rows by the runs: leave the names out")
         alone = [without_words(model) or model for model in models]
         behind = [model.partition(":")[2] for model in alone]  # as in glove:FILE
         read_too: list[str | None] = [*self.documents, *self.exclude, *own.values(), *self.retrieval]
@@ -124,7 +142,7 @@ class Evaluate(_Tasks, _Files, Encoding):
             from selfsent.papers.published import Published
 
             published = Published(self.suite)
-        report = Report(self._scored(models, own), published)
+        report = Report(self._scored(models, titles, own), published)
         for line in report.remarks:
             notice(line)
         forms = {
@@ -153,20 +171,20 @@ class Evaluate(_Tasks, _Files, Encoding):
         both = [list(self.text_column), *(self.columns or ["label" if own["labels"] else "query"])]
         return both if own["labels"] else both[::-1]
 
-    def _scored(self, models: list[str], own: dict[str, str | None]) -> list[Result]:
-        """The results in the order of the models; with --seeds, one per group of runs."""
+    def _scored(self, models: Sequence[str], titles: Sequence[str | None], own: dict[str, str | None]) -> list[Result]:
+        """The results in the order of the models, under their titles if any; with --seeds, one per group of runs."""
         from selfsent.evaluation import check_request, evaluate
         from selfsent.evaluation.datasets.declared import Store
         from selfsent.evaluation.encoders import PairEncoder, as_encoder, check_model, check_pooling
         from selfsent.evaluation.side_by_side import mean_over_seeds, seeds_of_runs
         from selfsent.evaluation.tasks.beir import read_tasks
 
-        groups = seeds_of_runs(models) if self.seeds else [[model] for model in models]
+        groups = seeds_of_runs(list(models)) if self.seeds else [[model] for model in models]
         tasks = [name for given in self.task for name in names(given)]
         # Check everything now, not after the first model has been scored.
         store = Store(self.data)
         request: dict[str, Any] = {"suite": self.suite, "task": tasks or None, "judges": self.judges, **own}
-        request |= {"columns": self._columns(own), "clean": self.clean or None}
+        request |= {"columns": self._columns(own), "clean": self.clean or None, "exact": self.exact}
         request |= {"retrieval": read_tasks(list(self.retrieval), self.split or "test", store.mirror)}
         check_request(**request, documents=bool(self.documents))
         for model in models:
@@ -176,18 +194,20 @@ class Evaluate(_Tasks, _Files, Encoding):
         documents = self.read(self.documents) if self.documents else None
         bits = self.bits()
         with doing() as now:
+            progress = _Audible(now)
 
-            def scored(model: str) -> Result:
+            def scored(model: str, title: str | None) -> Result:
                 encoder = as_encoder(model, **bits, pooling=self.pooling)
                 if self.vectors and not encoder.has_vectors:
                     what = "is a cross-encoder" if isinstance(encoder, PairEncoder) else "counts words"
                     raise SettingsError(f"{model} {what} and has no vectors to keep: leave out --vectors")
                 how: dict[str, Any] = {"classifier": self.classifier, "hold_out": self.hold_out}
-                how["progress"] = lambda task: now(f"{model}: {task}")
+                progress.model, how["progress"], how["name"] = title or model, progress, title
                 result = evaluate(encoder, documents=documents, data=store, **how, **request)
                 if self.vectors:
                     encoder.write(Path(self.vectors))
                 return result
 
-            by_group = [[scored(model) for model in group] for group in groups]
+            # With --seeds there are fewer groups, and no titles.
+            by_group = [[scored(model, title) for model in group] for group, title in zip(groups, titles, strict=False)]
         return [mean_over_seeds(results) if len(results) > 1 else results[0] for results in by_group]

@@ -35,6 +35,7 @@ GROUPS = {
     "Train": ("train", "compare", "pretrain", "table", "augment", "mine", "queries"),
     "Judge": ("evaluate", "exam", "adapt", "label"),
     "Use": ("search", "index", "serve", "pairs", "cluster", "encode", "export", "publish"),
+    "Text": ("clean", "cache"),
     "Methods and papers": ("methods", "recipes"),
 }
 COMMANDS = tuple(name for names in GROUPS.values() for name in names)

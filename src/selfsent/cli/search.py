@@ -28,6 +28,8 @@ LANGUAGE: Any = setting(
 )
 
 
+NEAR = 0.4
+"""Cosine below which a text without a word of the query is no answer."""
 AUTO, AUTO_QUERIES, AUTO_TEXTS = "auto", 400, 2000
 """The value of --word-weight that asks for an exam, and how many queries and texts that one has at most."""
 
@@ -138,6 +140,10 @@ class Search(Results):
             {"query": query, "hits": [{k: v for k, v in hit.items() if k != "query"} for hit in hits]}
             for query, hits in zip(queries, rows, strict=True)
         ]
+        for query, hits in zip(queries, found, strict=True):
+            # Where words count, a query that shares none with the best, far from all of them, has no answer here.
+            if about["word_weight"] and measure == "cosine" and all(h.words == 0 and h.cosine < NEAR for h in hits):
+                notice(f"nothing is near {query!r}: no text shares a word with it, and no cosine reaches {NEAR}")
         count = counted(sum(map(len, rows)), unit)
         plain = {self.json: lambda: as_line(about)}
         if self.write(chain.from_iterable(rows), columns, count, plain) or self.output:

@@ -264,6 +264,10 @@ class Comparison:
                     map_points=0,  # unused on the page
                     **(trial.arguments or {}),
                 )
+                if (trial.arguments or {}).get("budget") and run.record.get("steps") == 1:
+                    raise SettingsError(
+                        "its budget was time for one step, which teaches nothing: give a longer `budget`"
+                    )
             except (TrainingError, SettingsError, BaseEncoderError) as error:
                 who, reason = trial.label, getattr(error, "reason", str(error))
                 if not isinstance(error, TrainingError):  # other seeds would fail, too

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -20,6 +21,9 @@ from selfsent.errors import OutputError, SettingsError, first_line
 from selfsent.files import atomic_directory, write_json, write_text
 from selfsent.models.encoder import Encoder
 from selfsent.models.encoding import encode, prompt_of
+
+# ONNX Runtime would keep a number of this machine and a queue of events under the home folder, to send them.
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 TOLERANCE = 1e-4
 """Largest difference of a number of a unit vector that an export may have."""

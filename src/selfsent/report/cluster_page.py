@@ -9,14 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfsent.data.corpus import Corpus
-from selfsent.report.maps import FEW, colours_of, map_of, named, sample
+from selfsent.display import counted
+from selfsent.report.maps import FEW, GROUPS, colours_of, map_of, named, sample
 from selfsent.report.pages import render
 from selfsent.search.clusters import Clusters
+from selfsent.search.timeline import bars, span
+
+_LONGEST = 200
+"""Characters of a typical text."""
 
 
 def cluster_page(
     found: Clusters,
-    words: Sequence[Sequence[str]],
+    groups: Sequence[Mapping[str, Any]],
     corpus: Corpus,
     vectors: NDArray[np.float32],
     about: Mapping[str, Any],
@@ -26,24 +31,49 @@ def cluster_page(
 
     Args:
         found: the clusters.
-        words: telling words of each.
-        corpus: the sentences.
-        vectors: (n, d) of the sentences.
+        groups: of each `words`, `typical` (None without a text) and perhaps `over`, its texts by period.
+        corpus: the texts.
+        vectors: (n, d) of the texts.
         about: details by name, shown below.
-        points: sentences on the map; 0 for no map.
+        points: texts on the map; 0 for no map.
     """
-    drawn = None
+    drawn, inputs, unit = None, corpus.input_rows, corpus.report.unit
     rows = sample(np.arange(len(corpus)), points)
     if len(rows) >= FEW:
-        groups = named(found, words)
-        colours = {"group": [groups[row] for row in rows.tolist()], **colours_of(corpus, rows)}
-        drawn = map_of(corpus.texts(rows), {"": vectors[rows]}, colours, "sentences", len(corpus))
-    sizes = found.sizes.tolist()
-    typical = corpus.texts(np.array([found.typical(number)[0] for number in range(len(sizes))]))
+        names = named(found, [group["words"] for group in groups])
+        own = [names[row] for row in rows.tolist()]
+        cells = inputs.describe(np.asarray(inputs.first[rows]))
+        carried = {name: values for name, values in cells.items() if name not in ("row", "sentence")}
+        # What a reader may colour by: columns with few values, as labels have.
+        few = {name: list(map(str, values)) for name, values in carried.items() if 1 < len(set(values)) <= GROUPS}
+        about_each = {**carried, "group": own} if carried else {"row": cells["row"], "group": own}
+        heads = [
+            " · ".join(f"{name} {value}" for name, value in zip(about_each, values, strict=True) if value is not None)
+            for values in zip(*about_each.values(), strict=True)
+        ]
+        colours = {"group": own, **few, **colours_of(corpus, rows)}
+        drawn = map_of(corpus.texts(rows), {"": vectors[rows]}, colours, f"{unit}s", len(corpus), heads)
+    over = [list(group["over"].values()) for group in groups if "over" in group]
     return render(
         "clusters.html",
-        headline=f"{len(sizes)} groups of {len(corpus):,} sentences",
+        headline=f"{counted(len(groups), 'group')} of {counted(len(corpus), unit)}",
+        unit=unit,
         map=drawn,
-        groups=[(n, f"{size:,}", ", ".join(words[n]), typical[n]) for n, size in enumerate(sizes)],
+        over=span(list(groups[0]["over"])) if over else "",
+        outliers=counted(found.outliers, unit) if found.outliers else "",
+        groups=[
+            {
+                "number": number,
+                "size": f"{size:,}",
+                "words": ", ".join(groups[number]["words"]),
+                "typical": _shortened((groups[number]["typical"] or {}).get("text", "")),
+                "over": bars(over[number]) if over else "",
+            }
+            for number, size in enumerate(found.sizes.tolist())
+        ],
         about=about.items(),
     )
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"

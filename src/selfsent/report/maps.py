@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from selfsent.data.corpus import Corpus
 from selfsent.errors import SettingsError
+from selfsent.lexical import language_of
 from selfsent.search.clusters import Clusters, find_clusters, telling_words
 
 POINTS, MOST = 1_000, 30_000
@@ -22,6 +23,7 @@ MANY = 3_000
 """Number of dots from which PaCMAP is used, if installed."""
 LONGEST, GROUPS, SIDE = 300, 20, 1_000
 """Characters of a text, coloured groups, and the side of the plane."""
+NONE = "no group"
 _ITERATIONS, _PERPLEXITY, _ANGLE = 500, 15, 0.8
 
 
@@ -95,6 +97,7 @@ def map_of(
     colours: Mapping[str, Sequence[str]],
     what: str,
     total: int,
+    heads: Sequence[str] = (),
 ) -> dict[str, Any]:
     """A map of sentences, for the template.
 
@@ -104,6 +107,7 @@ def map_of(
         colours: groupings to colour the dots by: n names each, by title.
         what: noun for the sentences, as in `sentences`.
         total: number they were drawn from.
+        heads: what is shown above each text, such as its id, and found by a search; nothing if empty.
     """
     layouts: dict[str, NDArray[np.float32]] = {}
     for name, each in vectors.items():
@@ -115,6 +119,7 @@ def map_of(
         "caption": f"{len(texts):,}{drawn} {what}" + (", drawn at random" if drawn else ""),
         "data": {
             "texts": [text if len(text) <= LONGEST else text[: LONGEST - 1] + "…" for text in texts],
+            "heads": list(heads),
             "places": [_on_plane(layout) for layout in layouts.values()],
             "colours": [_grouping(names) for names in colours.values()],
         },
@@ -133,15 +138,15 @@ def colours_of(corpus: Corpus, rows: NDArray[np.int64]) -> dict[str, list[str]]:
 
 
 def named(clusters: Clusters, words: Sequence[Sequence[str]]) -> list[str]:
-    """The name of each row's cluster: its number and telling words."""
+    """The name of each row's cluster: its number and telling words; `NONE` for an outlier."""
     names = [f"{number}: {', '.join(own[:3])}" if own else str(number) for number, own in enumerate(words)]
-    return [names[number] for number in clusters.cluster.tolist()]
+    return [NONE if number < 0 else names[number] for number in clusters.cluster.tolist()]
 
 
 def grouped_by_words(texts: Sequence[str], vectors: NDArray[np.float32], most: int = 10) -> list[str]:
     """The name of each sentence's cluster, with fifty sentences per cluster on average."""
     clusters = find_clusters(vectors, min(most, max(2, len(texts) // 50)))
-    return named(clusters, telling_words(texts, clusters))
+    return named(clusters, telling_words(texts, clusters, language=language_of(texts)))
 
 
 def _on_plane(layout: NDArray[np.float32]) -> list[list[int]]:
@@ -157,4 +162,4 @@ def _grouping(names: Sequence[str]) -> dict[str, Any]:
     own = [name for name, _ in sizes[: GROUPS - 1 if len(sizes) > GROUPS else GROUPS]]
     number = {name: index for index, name in enumerate(own)}
     others = ["others"] if len(sizes) > len(own) else []
-    return {"groups": own + others, "of": [number.get(name, len(own)) for name in names]}
+    return {"groups": own + others, "of": [number.get(name, len(own)) for name in names], "none": number.get(NONE, -1)}

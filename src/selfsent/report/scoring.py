@@ -107,7 +107,8 @@ def paired(before: Before, after: Scored) -> dict[str, Any]:
 
 def map_of_run(corpus: Corpus, hold_out: HoldOut, encoders: dict[str, Scored], points: int) -> dict[str, Any] | None:
     """The map of held-out sentences, or of trained ones if none are held out; None if there are too few."""
-    kept, what = (hold_out.train, "sentences") if hold_out.test is None else (hold_out.test, "held-out sentences")
+    units = f"{corpus.report.unit}s"
+    kept, what = (hold_out.train, units) if hold_out.test is None else (hold_out.test, f"held-out {units}")
     rows = sample(kept, points)
     if len(rows) < FEW:
         return None

@@ -1,4 +1,4 @@
-"""Clusters of sentences by k-means on vectors of length 1, and the words that are typical of each."""
+"""Groups of texts by the vectors of length 1, and the words that tell each from the others."""
 
 from __future__ import annotations
 
@@ -11,10 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfsent.errors import SettingsError
+from selfsent.lexical import Analyzer
 from selfsent.search.vectors import unit
 
 MANY, BLOCK = 100_000, 1 << 16
 """Number of sentences from which k-means runs on mini-batches; rows per block of cosines."""
+FEW, CLEAR = 5, 0.25
+"""Fewer clusters than this are believed where their silhouette is clear alone: two halves part nearly any text best."""
+DRAWN, COMPONENTS = 4_000, 50
+"""Rows and principal components by which the number of clusters is chosen."""
+COUNTS, SMALLEST, NEARLY = (2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50), 5, 0.05
+"""Numbers of clusters that are tried, the fewest rows of one, and the share of the silhouette given away."""
+SAME = 1e-4
+"""Difference of cosines that are the same but for the order in which texts were encoded."""
 WORDS = 5
 LIFT = 2.0
 """Minimum ratio of a telling word's frequency in its cluster to that elsewhere."""
@@ -25,19 +34,30 @@ class Clusters:
     """Clusters of rows, the largest first.
 
     Args:
-        cluster: (n,) number of each row's cluster.
-        cosine: (n,) cosine of each row to the centre of its cluster.
+        cluster: (n,) number of each row's cluster; -1 for an outlier, which is in none.
+        cosine: (n,) cosine of each row to the centre of its cluster, of an outlier to the nearest centre.
         repeats: (n,) number of texts per row; one each if None.
+        count: how many clusters there are at least: the last ones may be empty.
     """
 
     cluster: NDArray[np.int64]
     cosine: NDArray[np.float32]
     repeats: NDArray[np.int64] | None = None
+    count: int = 0
 
     @property
     def sizes(self) -> NDArray[np.int64]:
         """(k,) number of texts in each cluster."""
-        return np.bincount(self.cluster, self.repeats).astype(np.int64)
+        return self._texts[1:]
+
+    @property
+    def outliers(self) -> int:
+        """Number of texts in no cluster."""
+        return int(self._texts[0])
+
+    @property
+    def _texts(self) -> NDArray[np.int64]:
+        return np.bincount(self.cluster + 1, self.repeats, self.count + 1).astype(np.int64)
 
     def typical(self, cluster: int, count: int = 1) -> NDArray[np.int64]:
         """The rows of a cluster nearest to its centre, nearest first."""
@@ -47,42 +67,142 @@ class Clusters:
 
 
 def find_clusters(
-    vectors: NDArray[np.float32], count: int, seed: int = 0, repeats: NDArray[np.int64] | None = None
+    vectors: NDArray[np.float32], count: int | None = None, seed: int = 0, repeats: NDArray[np.int64] | None = None
 ) -> Clusters:
-    """Cluster rows by k-means.
+    """Cluster rows: by k-means into so many clusters, else into as many as the rows have, and outliers into none.
 
     Args:
         vectors: (n, d) of length 1.
-        count: number of clusters; fewer if rows are equal.
+        count: number of clusters; fewer if rows are equal; None to choose it (see `choose_count`).
         seed: of the first centres.
         repeats: (n,) number of texts per row: they count for sizes, not for centres.
 
     Raises:
         SettingsError: fewer than two clusters, or fewer rows than clusters.
     """
-    from sklearn.cluster import KMeans, MiniBatchKMeans
-    from sklearn.exceptions import ConvergenceWarning
-
+    if count is None:
+        count = choose_count(vectors, seed)
+        label = _k_means(vectors, count, seed, 3) if count > 1 else np.zeros(len(vectors), np.int64)
+        centres = centres_of(vectors, label)
+        cosine = _nearest(vectors, centres, label)[1]
+        least = np.array([_fence(cosine[label == number]) for number in range(len(centres))])
+        few = np.bincount(label)[label] < SMALLEST
+        outside = (cosine < least[label]) | (few & ~few.all())
+        return _ordered(vectors, np.where(outside, -1, label), repeats)
     if not 2 <= count <= len(vectors):
         raise SettingsError(
             f"clusters is {count}; it must be at least 2, and at most the {len(vectors):,} different texts"
         )
+    return _ordered(vectors, _k_means(vectors, count, seed, 3), repeats)
+
+
+def choose_count(vectors: NDArray[np.float32], seed: int = 0) -> int:
+    """The number of clusters that rows have: the largest whose silhouette is within a twentieth of the best.
+
+    It is looked for by k-means among `COUNTS`, on the first principal components of at most `DRAWN` rows; 1 for rows
+    too few, or too alike, to part.
+
+    Rousseeuw, 1987, "Silhouettes: a graphical aid to the interpretation and validation of cluster analysis".
+
+    Args:
+        vectors: (n, d) of length 1.
+        seed: of the draw, and of the first centres.
+    """
+    from sklearn.decomposition import PCA
+    from sklearn.metrics import silhouette_score
+
+    if len(vectors) > DRAWN:
+        vectors = vectors[np.sort(np.random.default_rng(seed).choice(len(vectors), DRAWN, replace=False))]
+    if np.ptp(vectors, axis=0).max() <= SAME:
+        return 1
+    narrow = PCA(min(COMPONENTS, *vectors.shape), random_state=seed).fit_transform(vectors)
+    scores = dict[int, float]()
+    for count in (count for count in COUNTS if count <= len(vectors) // SMALLEST):
+        label = _k_means(narrow, count, seed, 1)
+        if len(np.unique(label)) > 1:
+            score = float(silhouette_score(narrow, label))
+            if count >= FEW or score >= CLEAR:
+                scores[count] = score
+    best = max(scores.values(), default=0.0)
+    return max((count for count, score in scores.items() if score >= best - NEARLY * abs(best)), default=1)
+
+
+def _fence(cosines: NDArray[np.float32]) -> float:
+    """The cosine to a centre below which a row is an outlier: Tukey's lower fence of the cluster's rows."""
+    low, high = np.quantile(cosines, (0.25, 0.75))
+    return float(low - 1.5 * (high - low)) - 1e-6  # equal cosines differ in the last digit
+
+
+def _k_means(vectors: NDArray[np.float32], count: int, seed: int, starts: int) -> NDArray[np.int64]:
+    """The number of each row's cluster, (n,); fewer clusters if rows are equal."""
+    from sklearn.cluster import KMeans, MiniBatchKMeans
+    from sklearn.exceptions import ConvergenceWarning
+
     kind: Any = MiniBatchKMeans if len(vectors) > MANY else KMeans
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # equal rows
-        fitted = kind(n_clusters=count, n_init=3, random_state=seed).fit(vectors)
-    names, label = np.unique(fitted.labels_, return_inverse=True)
+        label = kind(n_clusters=count, n_init=starts, random_state=seed).fit(vectors).labels_
+    return np.unique(label, return_inverse=True)[1]
+
+
+def _ordered(vectors: NDArray[np.float32], label: NDArray[np.int64], repeats: NDArray[np.int64] | None) -> Clusters:
+    """Clusters, the largest first, from any numbers of them, (n,); -1 stays what it is."""
+    inside = label >= 0
+    names, found = np.unique(label[inside], return_inverse=True)
     rank = np.empty(len(names), dtype=np.int64)
-    rank[np.argsort(-np.bincount(label, repeats), kind="stable")] = np.arange(len(names))
-    centres, cosine = unit(fitted.cluster_centers_), np.empty(len(vectors), dtype=np.float32)
+    sizes = np.bincount(found, None if repeats is None else repeats[inside])
+    rank[np.argsort(-sizes, kind="stable")] = np.arange(len(names))
+    cluster = np.full(len(label), -1, np.int64)
+    cluster[inside] = rank[found]
+    return Clusters(cluster, _nearest(vectors, centres_of(vectors, cluster), cluster)[1], repeats, len(names))
+
+
+def centres_of(vectors: NDArray[np.float32], cluster: NDArray[np.int64]) -> NDArray[np.float32]:
+    """The centre of each cluster, of length 1: (k, d)."""
+    return unit(np.stack([vectors[cluster == number].mean(0) for number in range(int(cluster.max(initial=-1)) + 1)]))
+
+
+def _nearest(
+    vectors: NDArray[np.float32], centres: NDArray[np.float32], cluster: NDArray[np.int64] | None = None
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """The nearest centre of each row, or that of its cluster if it has one, and the cosine to it: (n,) each."""
+    found, cosine = np.empty(len(vectors), np.int64), np.empty(len(vectors), np.float32)
     for start in range(0, len(vectors), BLOCK):
         part = slice(start, start + BLOCK)
-        cosine[part] = np.einsum("nd,nd->n", vectors[part], centres[fitted.labels_[part]])
-    return Clusters(rank[label], cosine, repeats)
+        cosines = vectors[part] @ centres.T
+        best = cosines.argmax(1)
+        found[part] = best if cluster is None else np.where(cluster[part] >= 0, cluster[part], best)
+        cosine[part] = cosines[np.arange(len(cosines)), found[part]]
+    return found, cosine
 
 
-def telling_words(texts: Iterable[str], clusters: Clusters, count: int = WORDS) -> list[list[str]]:
-    """The most telling words of each cluster, best first.
+def assign(
+    vectors: NDArray[np.float32],
+    known: NDArray[np.float32],
+    cluster: NDArray[np.int64],
+    repeats: NDArray[np.int64] | None = None,
+) -> Clusters:
+    """Put rows into the clusters of known rows: each into that of the nearest centre.
+
+    A row that is farther from the centre than every known row of the cluster is an outlier.
+
+    Args:
+        vectors: (n, d) of the new rows, of length 1.
+        known: (m, d) of the rows with clusters.
+        cluster: (m,) their clusters, from 0; -1 for outliers.
+        repeats: (n,) number of texts per new row.
+    """
+    centres = centres_of(known, cluster)
+    own = _nearest(known, centres, cluster)[1]
+    least = np.array([own[cluster == number].min() for number in range(len(centres))])
+    found, cosine = _nearest(vectors, centres)
+    return Clusters(np.where(cosine >= least[found] - SAME, found, -1), cosine, repeats, len(centres))
+
+
+def telling_words(
+    texts: Iterable[str], clusters: Clusters, count: int = WORDS, language: str | None = None
+) -> list[list[str]]:
+    """The most telling words of each cluster, best first, without stop words, and one of each stem.
 
     Among words at least twice as frequent in the cluster (p) as elsewhere (q), those with the largest p log (p / q),
     their share of the KL divergence. q is smoothed by half a word.
@@ -91,6 +211,7 @@ def telling_words(texts: Iterable[str], clusters: Clusters, count: int = WORDS) 
         texts: of the rows, in order.
         clusters: the clusters.
         count: maximum number of words per cluster.
+        language: of stop words and stems, as for `Analyzer`.
     """
     from scipy.sparse import csr_array
     from sklearn.feature_extraction.text import CountVectorizer
@@ -100,15 +221,22 @@ def telling_words(texts: Iterable[str], clusters: Clusters, count: int = WORDS) 
         counts = vectorizer.fit_transform(texts)
     except ValueError:  # no words at all
         return [[] for _ in clusters.sizes]
-    rows = len(clusters.cluster)
-    member = csr_array((np.ones(rows), (clusters.cluster, np.arange(rows))), shape=(len(clusters.sizes), rows))
-    inside, names, found = (member @ counts).tocsr(), vectorizer.get_feature_names_out(), []
-    total = inside.sum(0)
+    rows = np.flatnonzero(clusters.cluster >= 0)
+    shape = len(clusters.sizes), len(clusters.cluster)
+    member = csr_array((np.ones(len(rows)), (clusters.cluster[rows], rows)), shape=shape)
+    inside, names, found = (member @ counts).tocsr(), vectorizer.get_feature_names_out(), list[list[str]]()
+    total, analyzer = counts.sum(0), Analyzer(language)
+    total = np.asarray(total).ravel()
     for cluster in range(len(clusters.sizes)):
         own = inside[[cluster]].toarray()[0]
         share, elsewhere = own / max(own.sum(), 1), total - own + 0.5
         elsewhere = elsewhere / elsewhere.sum()
         weight = np.where(share >= LIFT * elsewhere, share * np.log(np.maximum(share, 1e-300) / elsewhere), 0)
-        best = np.argsort(-weight, kind="stable")[:count]
-        found.append([str(names[column]) for column in best if weight[column] > 0])
+        chosen = dict[str, str]()
+        for column in np.argsort(-weight, kind="stable"):
+            if weight[column] <= 0 or len(chosen) == count:
+                break
+            for stem in analyzer(str(names[column]))[:1]:  # none of a stop word
+                chosen.setdefault(stem, str(names[column]))
+        found.append(list(chosen.values()))
     return found

@@ -86,6 +86,8 @@ def search(
     """
     if isinstance(queries, str):
         raise SettingsError(ONE_STRING)
+    if not all(query.strip() for query in queries):
+        raise SettingsError("the query is empty")
     if word_weight is not None:
         check_weight(word_weight)
     if rerank is not None:

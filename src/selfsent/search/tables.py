@@ -125,12 +125,12 @@ def pair_rows(pairs: Sequence[Pair], corpus: Corpus, word_weight: float = 0.0) -
 def cluster_rows(clusters: Clusters, corpus: Corpus) -> Iterator[dict[str, Any]]:
     """Nonempty input rows as table rows: cluster, cosine to its centre, position, carried columns, text.
 
-    Ordered by cluster, then from most to least typical.
+    Ordered by cluster, the outliers last, then from most to least typical.
     """
     inputs = corpus.input_rows
     input_rows = np.flatnonzero(inputs.corpus_rows >= 0)
     rows = inputs.corpus_rows[input_rows]
-    order = np.lexsort((-clusters.cosine[rows], clusters.cluster[rows]))
+    order = np.lexsort((-clusters.cosine[rows], clusters.cluster[rows], clusters.cluster[rows] < 0))
     for start in range(0, len(order), _TOGETHER):
         here = order[start : start + _TOGETHER]
         columns: dict[str, list[Any]] = {"cluster": clusters.cluster[rows[here]].tolist()}

@@ -42,6 +42,8 @@ TENTHS = 10
 """Checkpoints and scores in a run, where the user does not say how many steps apart."""
 APART = 30.0
 """Least seconds between two checkpoints, where the user does not say how many steps: less is soon done again."""
+KEPT = 2
+"""Checkpoints of a run on its way, unless the user says how many."""
 _UNKNOWN = 10**9
 """Steps of a run with a budget before its first one."""
 
@@ -280,7 +282,7 @@ class Loop:
                 "sound": self.sound,
             }
             save_checkpoint(self.directory.checkpoint_at(self.step), self.learner, self.optimizer, progress)
-            self.directory.drop_old_checkpoints(self.run_config.keep, self.sound)
+            self.directory.drop_old_checkpoints(self.run_config.keep or KEPT, self.sound)
         self.saved = time.perf_counter()
         wait()
 

@@ -54,7 +54,9 @@ class RunConfig:
     sentences: int | None = setting(None, "train on N rows at most, drawn at random, the same for every seed")
     data: str | None = setting(None, "mirror of evaluation data sets (default: SELFSENT_DATA, then the hub)")
     checkpoint_every: int | None = setting(None, "steps between checkpoints (default: ten in a run)", minimum=1)
-    keep: int = setting(2, "checkpoints kept", minimum=2)
+    keep: int | None = setting(
+        None, "checkpoints kept, also of a finished run (default: two while it runs, none afterwards)", minimum=2
+    )
     dev: str | None = setting(None, "score along the way: context, or a task such as stsb-dev")
     dev_every: int | None = setting(None, "steps between these scores (default: a tenth of the run)", minimum=1)
     keep_best: bool = setting(False, "keep the model with the best dev score instead of the last")

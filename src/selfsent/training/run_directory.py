@@ -180,6 +180,11 @@ class RunDirectory:
             return
         self.record["asked"] = before
         if difference := first_difference(before, self._config, exclude=free):
+            if self.status == "finished":
+                raise RunError(
+                    f"{self.path} is finished, and nothing of it can be done otherwise: {difference}; to train its"
+                    f" model on, name {self.model} as `base` with another `output`, or overwrite=True to start again"
+                )
             raise RunError(
                 f"{self.path} cannot be resumed: {difference}; use the old value, overwrite=True, or another `output`"
             )

@@ -110,6 +110,9 @@ def test_cleaners_work_together():
     assert both.names == ("html", "urls")
     both(["<b>ink</b>", "https://example.org", "ink", "<p></p>", "", "<p>see https://example.org</p>"])
     assert both.counts() == {"html": (3, 1), "urls": (2, 1)}
+    linked = Cleaners("urls,html")
+    assert linked(['<a href="https://example.org/a">the page</a>']) == ["the page"]
+    assert linked.counts() == {"html": (1, 0), "urls": (1, 0)}
     assert Cleaners("urls,html,mail").options() == ["clean", 1, "html", "mail", "urls"]  # the key of cached tables
 
 

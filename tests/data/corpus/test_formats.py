@@ -113,6 +113,7 @@ BAD = {
     "blank.txt": (b"\n \n\t\n", ": no text in it"),
     "rows.parquet": (parquet_bytes(text=[""]), ": no text in it"),
     "one.txt": (b"same\nsame \n", ": only one distinct sentence"),
+    "table.xlsx": (b"x", ": a spreadsheet: save it as .csv"),
     "kind.docx": (b"x", ": unknown kind of file; known are .txt"),
     "none": (b"x", ": unknown kind of file"),
     "two\nlines.txt": (b"", ""),

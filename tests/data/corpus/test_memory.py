@@ -48,7 +48,7 @@ def test_pairs_and_missing_values_of_a_frame(read):
     assert read(frame, text_column="a", where={"s": [1.0, 3.0]}).texts() == ["one two", "five six"]
     for table, options, said in (
         ({"text": ["a b", "c d"], "other": ["e"]}, {"carry": "other"}, "the table given from Python cannot be read: "),
-        ({"text": [1, 2]}, {}, "row 1: int '1' in column 'text', which must hold text"),
+        ({"text": [1, 2]}, {}, "row 1: int '1' in column 'text', which must hold text, not numbers"),
     ):
         with pytest.raises(CorpusError, match=said):
             read(table, **options)

@@ -6,7 +6,9 @@ from sklearn.preprocessing import normalize
 
 from naive import logistic as naive
 from selfsent.errors import SettingsError
-from selfsent.evaluation.stats.logistic import fit_predict
+from selfsent.evaluation.datasets.declared import Rows
+from selfsent.evaluation.encoders import as_encoder
+from selfsent.evaluation.stats.logistic import STEPS, fit_predict
 from selfsent.evaluation.suites import evaluate
 from selfsent.evaluation.tasks import transfer
 
@@ -49,6 +51,21 @@ def test_nested_folds_agree_with_one_fit_after_the_other(write, words, model):
     assert 50 < early.score < exact.score + 6
     with pytest.raises(SettingsError, match="there is no classifier 'svm'; there are exact, senteval"):
         evaluate(model, task="cr", data=root, classifier="svm")
+
+
+def test_one_penalty_for_all_folds_agrees_with_one_fit_after_the_other(words, model):
+    model.size = 12
+    texts, labels = words(150, 3)
+    rows, done = Rows("mine", {"text": texts, "label": labels}, ""), []
+    encoder = as_encoder(model)
+    found = transfer.score_classification(
+        "mine", "quick", rows, encoder=encoder, advance=lambda steps, total: done.append((steps, total))
+    )
+    assert found.score == pytest.approx(100 * naive.quick(*features_of(model, texts, labels)), abs=0.7)
+    assert len(set(found.details["l2"])) == 1
+    assert "|logreg|quick|" in found.signature
+    assert {total for _, total in done} == {4 * 10 * STEPS}
+    assert sum(steps for steps, _ in done) <= 4 * 10 * STEPS
 
 
 def test_folds_of_the_training_set_choose_for_the_test_set(write, words, model):
@@ -144,8 +161,12 @@ def test_rows_that_are_not_trained_on_change_nothing():
 def test_a_file_of_labels_has_an_accuracy_by_words(tmp_path):
     texts, labels = drawn(80, 2, 4)
     (tmp_path / "labels.tsv").write_text("".join(f"{t}\tclass{c}\n" for t, c in zip(texts, labels, strict=True)))
-    score = evaluate("tfidf", labels=tmp_path / "labels.tsv", classifier="senteval").scores["labels"]
-    assert score.score > 70
-    assert not score.metrics
-    assert "|logreg|nested|n:80|" in score.signature
-    assert "|pool:tfidf|" in score.signature
+    for exact in (False, True):
+        given = {"labels": tmp_path / "labels.tsv", "classifier": "senteval", "exact": exact}
+        score = evaluate("tfidf", **given).scores["labels"]
+        assert score.score > 70
+        assert not score.metrics
+        assert f"|logreg|{'nested' if exact else 'quick'}|n:80|" in score.signature
+        assert "|pool:tfidf|" in score.signature
+    with pytest.raises(SettingsError, match="exact=True is how `labels` are scored"):
+        evaluate("tfidf", task="stsb", exact=True)

@@ -134,6 +134,8 @@ def make_batch(
         if None in converted:
             row = converted.index(None)
             found = values[wanted][row]
+            if kind == "text" and isinstance(found, int | float):
+                kind = "text, not numbers"
             found = "no value" if found is None or found == "" else f"{type(found).__name__} {str(found)[:40]!r}"
             fail(name, f"{found} in column {wanted!r}, which must hold {kind}", **{unit: numbers[row]})
         return converted

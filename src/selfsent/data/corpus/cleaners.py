@@ -140,6 +140,7 @@ _URLS = re.compile(rf"(?<=\])\({_URL}\)|<{_URL}>|{_URL}", re.IGNORECASE)
 _SEPARATING = r"[=_*~#+^\-\u2010-\u2015\u2500-\u259f]"
 _SEPARATORS = re.compile(rf"^[ \t]*+(?:{_SEPARATING}[ \t]*+){{3,}}+\r?$|(?:{_SEPARATING}[ \t]?+){{5,}}+", re.MULTILINE)
 """A line of three such signs or more, or five of them in a row; also with blanks between."""
+_NUMBER = re.compile(r"\s*[-+]?[\d.,' ]*\d[\d.,' ]*%?\s*")
 _MOST_TAGS = 10_000
 """Tags of a text that is parsed: the time of a parser of HTML grows with the square of their depth."""
 _LOOKED_AT, _BEGINNING = 256, 5000
@@ -192,15 +193,23 @@ class Cleaners:
         return ["clean", _VERSION, *self.names] if self.names else []
 
     def counts(self) -> dict[str, tuple[int, int]]:
-        """For each cleaner how many texts it changed, and how many of these it left empty."""
+        """For each cleaner how many texts it changed, and how many of these it left empty.
+
+        A link that was the target of a tag went with the tag, and counts for both.
+        """
         return {name: (self._changed[name], self._emptied[name]) for name in self.names}
 
     def __call__(self, texts: list[str]) -> list[str]:
         """The cleaned texts, (n,)."""
         for name, clean in self._cleaners:
             cleaned = list(map(clean, texts))
-            changed = [new for new, old in zip(cleaned, texts, strict=True) if new != old]
+            pairs = list(zip(cleaned, texts, strict=True))
+            changed = [new for new, old in pairs if new != old]
             self._changed[name] += len(changed)
+            if name == "html" and "urls" in self.names:  # addresses that no text shows any more
+                self._changed["urls"] += sum(
+                    bool(_URLS.search(old)) and not _URLS.search(new) for new, old in pairs if new != old
+                )
             self._emptied[name] += sum(not text or text.isspace() for text in changed)
             texts = cleaned
         return texts
@@ -244,6 +253,12 @@ def look(texts: Sequence[str]) -> tuple[int, Counter[str]]:
     chosen = Random(0).sample(texts, min(len(texts), _LOOKED_AT))
     seen = [text[:_BEGINNING] for text in chosen if text]
     return len(seen), Counter(name for text in seen for name, sign in SIGNS.items() if sign.search(text))
+
+
+def numbers_in(texts: Sequence[str]) -> int:
+    """How many of a sample of the texts are numbers, as far as `look` looks."""
+    chosen = Random(0).sample(texts, min(len(texts), _LOOKED_AT))
+    return sum(bool(_NUMBER.fullmatch(text[:_BEGINNING])) for text in chosen if text)
 
 
 def advice(shares: Mapping[str, float], flag: str) -> str | None:

@@ -30,6 +30,7 @@ Files = list[Path | RemoteFile]
 OPTIONS = ("text_column", "text_columns", "document_column", "label_column", "score_column", "where", "stack")
 _TEXTS = {"text_column", "text_columns"}
 _POSITIONS = ("first", "second", "third")
+_SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".ods")
 _KNOWN = f"{', '.join(READERS)}, each also with .gz, .zst or .bz2"
 _PROBED, _PROBED_REMOTE = 200, 8
 """Files after the first that are probed before anything is read."""
@@ -217,6 +218,8 @@ def _find_files(name: str) -> Files:
         if not files:
             fail(name, "no file matches this pattern")
     for file in files:
+        if file.suffix.lower() in _SPREADSHEETS:
+            fail(str(file), "a spreadsheet: save it as .csv (UTF-8), and read that")
         if file.is_file() and not format_of(file):
             fail(str(file), f"unknown kind of file; known are {_KNOWN}")
     return files

@@ -19,6 +19,8 @@ from selfsent.integrity import damaged, is_signed, warn_damaged
 
 TABLE, DESCRIPTION = "table.arrow", "corpus.json"
 CORPUS_ROWS, FIRST, SOURCE_ROWS, CARRIED = "piece.npy", "first.npy", "piece_row.npy", "carried.arrow"
+_NUMBERS = 0.9
+"""Share of numbers from which on a column of text is doubted."""
 _KINDS: dict[str, type] = {kind.__name__: kind for kind in (bool, int, float, str)}
 
 Integers = NDArray[np.int64]
@@ -160,6 +162,8 @@ class CorpusReport:
     """Cleaner -> number of texts it changed, and how many of these it left empty."""
     holds: Mapping[str, float] = field(default_factory=dict)
     """Cleaner -> share of the texts, 0 to 1, that it would change, estimated from a sample."""
+    numbers: float = 0.0
+    """Share of the texts, 0 to 1, that are numbers, estimated from the same sample."""
     together: Sequence[str] = ()
     """Columns of the source whose texts share a document, such as question and answer; empty if there is one."""
     natural: Sequence[str] = ()
@@ -170,7 +174,11 @@ class CorpusReport:
         return counted(number, self.unit)
 
     def advice(self, flag: str = "clean=") -> str | None:
-        """One line that recommends cleaners, with the flag; None if none is needed."""
+        """One line that doubts the column or recommends cleaners, with the flag; None if there is no need."""
+        if self.numbers >= _NUMBERS:
+            return (
+                f"{self.numbers:.0%} of the texts are numbers, whose meaning no encoder knows: is it the right column?"
+            )
         return advice(self.holds, flag)
 
     def summary(self, between: str = "\n") -> str:

@@ -8,6 +8,8 @@ every problem well conditioned; Nesterov's momentum, restarted when it points up
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -16,6 +18,7 @@ from selfsent.evaluation.stats.resampling import Floats
 
 STEPS = 500
 TOLERANCE = 1e-4  # largest relative change of any problem's weights for stopping
+COARSE = 1e-3  # likewise, where a tenth of a point of accuracy is no matter
 BLOCK = 1 << 24  # probabilities held at once: 64 MiB of float32
 _MANY = 16  # classes from which torch is faster at a softmax
 _ROWS = 1 << 13
@@ -26,7 +29,15 @@ Labels = NDArray[np.int64]
 Masks = NDArray[np.bool_]
 
 
-def fit_predict(features: Features, labels: Labels, train: Masks, penalty: Floats, classes: int) -> Labels:
+def fit_predict(
+    features: Features,
+    labels: Labels,
+    train: Masks,
+    penalty: Floats,
+    classes: int,
+    tolerance: float = TOLERANCE,
+    advance: Callable[[int], None] = lambda count: None,
+) -> Labels:
     """Fit a softmax regression per problem on its training rows, and predict all rows.
 
     The objective is the mean cross-entropy plus penalty / 2 times the squared norm of weights and biases, as in
@@ -38,6 +49,8 @@ def fit_predict(features: Features, labels: Labels, train: Masks, penalty: Float
         train: (problems, n) mask of training rows.
         penalty: (problems,) L2 penalties.
         classes: number of classes.
+        tolerance: largest relative change of any problem's weights for stopping.
+        advance: called with the number of steps done or spared since the last call, `STEPS` a problem.
 
     Returns:
         (problems, n) predicted classes.
@@ -46,15 +59,26 @@ def fit_predict(features: Features, labels: Labels, train: Masks, penalty: Float
     goal, size = np.eye(classes, dtype=np.float32)[labels][:, None, :], max(1, BLOCK // (len(labels) * classes))
     blocks = (slice(start, start + size) for start in range(0, len(train), size))
     decay = penalty.astype(np.float32)
-    return np.concatenate([_fit(rotated, curvature, goal, train[block], decay[block]) for block in blocks])
+    return np.concatenate(
+        [_fit(rotated, curvature, goal, train[block], decay[block], tolerance, advance) for block in blocks]
+    )
 
 
-def _fit(rotated: Features, curvature: Features, goal: Features, train: Masks, penalty: Features) -> Labels:
+def _fit(
+    rotated: Features,
+    curvature: Features,
+    goal: Features,
+    train: Masks,
+    penalty: Features,
+    tolerance: float,
+    advance: Callable[[int], None],
+) -> Labels:
     count = train.sum(1).astype(np.float32)
     rate = 1 / (curvature[:, None] / (2 * count) + penalty)[:, :, None]
     share = (train / count[:, None]).T.astype(np.float32)[:, :, None]
     weights = np.zeros((rotated.shape[1], len(train), goal.shape[2]), np.float32)
     ahead, momentum = weights, np.ones(len(train), np.float32)
+    left = STEPS
     for _ in range(STEPS):
         error = (softmax(product(rotated, ahead)) - goal) * share
         gradient = product(rotated.T, error) + penalty[:, None] * ahead
@@ -65,8 +89,11 @@ def _fit(rotated: Features, curvature: Features, goal: Features, train: Masks, p
         following = np.asarray((1 + np.sqrt(1 + 4 * momentum**2)) / 2, np.float32)
         ahead = new + ((momentum - 1) / following)[:, None] * change
         weights, momentum = new, following
-        if (np.square(change).sum((0, 2)) <= TOLERANCE**2 * np.square(new).sum((0, 2))).all():
+        left -= 1
+        advance(len(train))
+        if (np.square(change).sum((0, 2)) <= tolerance**2 * np.square(new).sum((0, 2))).all():
             break
+    advance(left * len(train))
     return np.asarray(product(rotated, weights).argmax(2).T, np.int64)
 
 

@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -112,13 +113,27 @@ def score_relevance(rows: Rows, encoder: Encoder) -> Score:
     return measure(rows.name, mean(found), len(found), signature=label, warnings=rows.warnings)
 
 
-def score_labels(rows: Rows, encoder: Encoder, classifier: Classifier = "exact") -> Score:
-    """Accuracy of a logistic regression, converged or stopped as in SentEval, in nested 10-fold cross-validation.
+def score_labels(
+    rows: Rows,
+    encoder: Encoder,
+    classifier: Classifier = "exact",
+    exact: bool = False,
+    advance: Callable[[int, int], None] = lambda done, total: None,
+) -> Score:
+    """Accuracy of a logistic regression, converged or stopped as in SentEval, in 10-fold cross-validation.
 
     Metrics without a classifier: accuracy of the nearest neighbour, and V-measure of k-means by MTEB's protocol; not
     for lexical models.
+
+    Args:
+        rows: texts and labels.
+        encoder: the model.
+        classifier: as for `score_classification`.
+        exact: whether each fold has a penalty of its own, chosen by folds of its training rows.
+        advance: called with the work done since the last call, and the work of all.
     """
-    score = score_classification(rows.name, "nested", rows, encoder=encoder, classifier=classifier)
+    protocol: Literal["nested", "quick"] = "nested" if exact else "quick"
+    score = score_classification(rows.name, protocol, rows, encoder=encoder, classifier=classifier, advance=advance)
     if not encoder.has_vectors:
         return score
     texts, labels = [" ".join(text.split()) for text in rows["text"]], np.asarray(rows["label"], np.int64)

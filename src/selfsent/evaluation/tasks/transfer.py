@@ -40,42 +40,56 @@ RowSets = Sequence[Labels]
 
 def score_classification(
     name: str,
-    protocol: Protocol,
+    protocol: Protocol | Literal["quick"],
     *parts: Rows,
     encoder: Encoder,
     seed: int = SEED,
     classifier: Classifier = "exact",
+    advance: Callable[[int, int], None] = lambda done, total: None,
 ) -> Score:
     """Accuracy of a logistic regression on frozen embeddings.
 
     Args:
         name: of the task.
         protocol: `nested`: 10 folds, the penalty chosen by inner folds; `folds`: chosen by folds of the training set;
-            `split`: chosen on the validation set.
+            `split`: chosen on the validation set; `quick`: 10 folds, with one penalty for all, the best over them: a
+            tenth of the work of `nested`.
         parts: rows of text, label and, for pairs, text2 (with features |u - v| and u * v): train, validation, test, as
-            far as the protocol needs them; a single one for `nested`.
+            far as the protocol needs them; a single one for `nested` and `quick`.
         encoder: the model; `tfidf` has sparse rows.
         seed: of the folds, and of `senteval`.
         classifier: `exact`: converged; `senteval`: trained and stopped as in SentEval. `tfidf` always has the exact
             one.
+        advance: called with the work done since the last call, and the work of all.
     """
     parts = tuple(map(_senteval_order, parts))
     labels = np.concatenate([np.asarray(part["label"], np.int64) for part in parts])
     columns = [column for column in ("text", "text2") if column in parts[0]]
     sides = [[text for part in parts for text in part[column]] for column in columns]
-    if isinstance(encoder, LexicalEncoder) and encoder.kind == "tfidf":
-        classifier, fit = "exact", partial(_fit_words, _word_counts(sides), labels)
-    else:
-        encoder.remember(text for side in sides for text in side)
-        fit = partial(_fit, _pair_features([encoder(side) for side in sides]), labels, classifier, seed)
     rows = np.split(np.arange(len(labels)), np.cumsum([len(part) for part in parts])[:-1])
     tested, trains, stops = [rows[-1]], [rows[0]], [rows[1]] if protocol == "split" else None
-    if protocol == "nested":
+    if protocol in ("nested", "quick"):
         tested = _folds(rows[0], labels, seed)
         trains = [np.setdiff1d(rows[0], test) for test in tested]
-    folds_of = [stops] if stops else [_folds(train, labels, seed) for train in trains]
-    chosen = _best_penalties(fit, labels, trains, folds_of)
-    predicted = np.concatenate([g[test] for g, test in zip(fit(trains, chosen, stops), tested, strict=True)])
+    folds_of = [stops] if stops else [_folds(train, labels, seed) for train in trains if protocol != "quick"]
+    fits = len(PENALTIES) * (sum(map(len, folds_of)) or len(trains)) + len(trains) * bool(folds_of)
+
+    def tell(steps: int) -> None:
+        advance(steps, fits * logistic.STEPS)
+
+    if isinstance(encoder, LexicalEncoder) and encoder.kind == "tfidf":
+        classifier, fit = "exact", partial(_fit_words, _word_counts(sides), labels, tell)
+    else:
+        encoder.remember(text for side in sides for text in side)
+        features = _pair_features([encoder(side) for side in sides])
+        tolerance = logistic.COARSE if protocol == "quick" else logistic.TOLERANCE
+        fit = partial(_fit, features, labels, classifier, seed, tolerance, tell)
+    if protocol == "quick":
+        chosen, found = _best_penalty(fit, labels, trains, tested)
+    else:
+        chosen = _best_penalties(fit, labels, trains, folds_of)
+        found = fit(trains, chosen, stops)
+    predicted = np.concatenate([g[test] for g, test in zip(found, tested, strict=True)])
     truth = labels[np.concatenate(tested)]
     folds = np.split(np.arange(len(truth)), np.cumsum([len(test) for test in tested])[:-1])
     data = parts[0].fingerprint if len(parts) == 1 else fingerprint({"part": [part.fingerprint for part in parts]})
@@ -107,6 +121,23 @@ def _best_penalties(
     return np.asarray(PENALTIES[np.round(100 * over_folds, 2).argmax(0)])
 
 
+def _best_penalty(
+    fit: Callable[..., Labels], labels: Labels, trains: Sequence[Labels], folds: Sequence[Labels]
+) -> tuple[Floats, Labels]:
+    """The one penalty with the best mean accuracy over all folds, for each of them, and its predictions.
+
+    Penalties are tried from the largest, whose fits are the soonest done, until the accuracy falls.
+    """
+    best, chosen, kept = -1.0, np.empty(0), np.empty(0, np.int64)
+    for penalties in (np.full(len(trains), penalty) for penalty in PENALTIES[::-1]):
+        found = fit(trains, penalties, None)
+        accuracy = float(np.mean([np.mean(row[fold] == labels[fold]) for row, fold in zip(found, folds, strict=True)]))
+        if accuracy < best:
+            break
+        best, chosen, kept = accuracy, penalties, found
+    return chosen, kept
+
+
 def _folds(rows: Labels, labels: Labels, seed: int) -> list[Labels]:
     """The test rows of SentEval's stratified folds."""
     from sklearn.model_selection import StratifiedKFold
@@ -133,6 +164,8 @@ def _fit(
     labels: Labels,
     classifier: Classifier,
     seed: int,
+    tolerance: float,
+    advance: Callable[[int], None],
     trains: RowSets,
     penalties: Floats,
     stops: RowSets | None,
@@ -144,6 +177,8 @@ def _fit(
         labels: (n,) classes from 0.
         classifier: one of `CLASSIFIERS`.
         seed: of `senteval`.
+        tolerance: of `exact`.
+        advance: called with the steps done since the last call.
         trains: rows of each classifier.
         penalties: (classifiers,).
         stops: rows for early stopping; by default some of the training rows.
@@ -151,13 +186,20 @@ def _fit(
     everything, classes = np.arange(len(labels)), int(labels.max()) + 1
     masks = np.array([np.isin(everything, rows) for rows in trains])
     if classifier == "exact":
-        return logistic.fit_predict(features, labels, masks, penalties, classes)
+        return logistic.fit_predict(features, labels, masks, penalties, classes, tolerance, advance)
     valid = None if stops is None else np.array([np.isin(everything, rows) for rows in stops])
-    return senteval.fit_predict(features, labels, masks, penalties, classes, valid, seed)
+    found = senteval.fit_predict(features, labels, masks, penalties, classes, valid, seed)
+    advance(logistic.STEPS * len(masks))
+    return found
 
 
 def _fit_words(
-    counts: Sequence[Any], labels: Labels, trains: Sequence[Labels], penalties: Floats, stops: object
+    counts: Sequence[Any],
+    labels: Labels,
+    advance: Callable[[int], None],
+    trains: Sequence[Labels],
+    penalties: Floats,
+    stops: object,
 ) -> Labels:
     """As `_fit`, on unit rows of TF-IDF; each set of rows has several penalties."""
     from sklearn.linear_model import LogisticRegression
@@ -171,6 +213,7 @@ def _fit_words(
         share = (1 if len(np.unique(labels[rows])) > 2 else 2) / (len(rows) * penalty)
         fitted = LogisticRegression(C=share, fit_intercept=False, max_iter=STEPS, tol=TOLERANCE)
         predicted[number] = fitted.fit(features[rows], labels[rows]).predict(features)
+        advance(logistic.STEPS)
     return predicted
 
 

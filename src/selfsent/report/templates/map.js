@@ -4,14 +4,23 @@ document.querySelectorAll(".map").forEach((root) => {
   "use strict";
   const part = (name) => root.querySelector(name);
   const data = JSON.parse(part("script").textContent);
-  const texts = data.texts.map((text) => text.toLowerCase());
+  const head = (i) => data.heads.length ? `${data.heads[i]}\n` : "";
+  const texts = data.texts.map((text, i) => (head(i) + text).toLowerCase());
   const canvases = [...root.querySelectorAll("canvas")];
   const [search, select, count, hits, legend, tip] =
     ["input", "select", "output", ".hits", ".legend", ".tip"].map(part);
   const radius = texts.length > 5000 ? 1.3 : texts.length > 1500 ? 2 : 3;
   let colour = data.colours[0], group = null, found = null, pointed = -1;
 
-  const hue = (number) => `oklch(${number % 2 ? 0.7 : 0.58} 0.15 ${(250 + number * 137.5) % 360})`;
+  // Words begin where no letter or digit is before; scripts without spaces have no such place.
+  const unspaced = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}]/u;
+  const matcher = (word) => {
+    if (unspaced.test(word)) return (text) => text.includes(word);
+    const begins = new RegExp(`(?<![\\p{L}\\p{N}])${word.replace(/[\\^$.*+?()[\]{}|\/]/g, "\\$&")}`, "u");
+    return (text) => begins.test(text);
+  };
+
+  const hue = (number) => number === colour.none ? "#8c8c8c" : `oklch(${number % 2 ? 0.7 : 0.58} 0.15 ${(250 + number * 137.5) % 360})`;
   const lit = (i) => (!found || found[i]) && (group === null || colour.of[i] === group);
 
   const place = (canvas, number, i) => data.places[number].map((axis) => 8 + axis[i] * (canvas.clientWidth - 16) / 1000);
@@ -47,7 +56,7 @@ document.querySelectorAll(".map").forEach((root) => {
   const point = (i) => {
     ring(i);
     tip.hidden = i < 0;
-    if (i >= 0) tip.textContent = data.texts[i];
+    if (i >= 0) tip.textContent = head(i) + data.texts[i];
   };
 
   const nearest = (number, event) => {
@@ -61,13 +70,13 @@ document.querySelectorAll(".map").forEach((root) => {
   };
 
   const look = () => {
-    const wanted = search.value.trim().toLowerCase();
-    found = wanted ? texts.map((text) => text.includes(wanted)) : null;
+    const wanted = search.value.toLowerCase().split(/\s+/).filter(Boolean).map(matcher);
+    found = wanted.length ? texts.map((text) => wanted.every((holds) => holds(text))) : null;
     const rows = found ? texts.flatMap((_, i) => lit(i) ? [i] : []) : [];
     count.textContent = found ? `${rows.length} of ${texts.length} match` : "";
     hits.replaceChildren(...rows.slice(0, 5).map((i) => {
       const line = document.createElement("li");
-      line.textContent = data.texts[i];
+      line.textContent = head(i) + data.texts[i];
       line.dir = "auto";
       line.addEventListener("pointerenter", () => ring(i));
       return line;
