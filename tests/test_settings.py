@@ -8,13 +8,14 @@ from selfsent.settings import Settings, format_duration, parse_duration
 
 
 @pytest.mark.parametrize(
-    ("text", "seconds"), [("90s", 90), ("5m", 300), ("1.5h", 5400), ("1h30m", 5400), ("1m0.5s", 60.5), ("12", 12)]
+    ("text", "seconds"),
+    [("90s", 90), ("5m", 300), ("1.5h", 5400), ("1h30m", 5400), ("1m0.5s", 60.5), ("12", 12), ("2d", 172_800)],
 )
 def test_durations(text, seconds):
     assert parse_duration(text) == seconds
 
 
-@pytest.mark.parametrize("text", ["", "5 m", "m", "-5m", "5d", "1m30", "0s", "0", "1e3", "five", "٣m", "5m!"])
+@pytest.mark.parametrize("text", ["", "5 m", "m", "-5m", "5w", "1m30", "0s", "0", "1e3", "five", "٣m", "5m!"])
 def test_what_is_no_duration(text):
     with pytest.raises(SettingsError, match="duration"):
         parse_duration(text)

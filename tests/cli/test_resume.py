@@ -22,7 +22,7 @@ STEPS = 12
 
 
 def arguments(method, base, corpus, output, *more):
-    common = ["--base", base, "--output", output, "--batch-size", 8, "--max-length", 32, "--steps", STEPS]
+    common = ["--base", base, "--output", output, "--batch-size", 8, "--max-length", 32, "--steps", STEPS, "--keep", 2]
     return ["train", corpus, "--method", method, *common, "--checkpoint-every", 3, *more]
 
 
@@ -144,7 +144,7 @@ def test_interrupt_saves_and_says_how_to_go_on(base, sentences, tmp_path, selfse
     last = log.read_text().splitlines()[-1]
     assert last.startswith("selfsent: stopped and saved; go on with: selfsent train ")
     assert last.endswith(
-        f"--output '{run}' --batch-size 8 --max-length 32 --steps 100000 --checkpoint-every 3 --resume"
+        f"--output '{run}' --batch-size 8 --max-length 32 --steps 100000 --keep 2 --checkpoint-every 3 --resume"
     )
     assert "Traceback" not in log.read_text()
     assert is_whole(max((run / "checkpoints").glob("step-*")))

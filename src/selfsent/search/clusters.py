@@ -204,8 +204,9 @@ def telling_words(
 ) -> list[list[str]]:
     """The most telling words of each cluster, best first, without stop words, and one of each stem.
 
-    Among words at least twice as frequent in the cluster (p) as elsewhere (q), those with the largest p log (p / q),
-    their share of the KL divergence. q is smoothed by half a word.
+    A word counts once a text: else the words of a single long one would name a cluster. Among words at least twice as
+    frequent in the cluster (p) as elsewhere (q), those with the largest p log (p / q), their share of the KL
+    divergence. q is smoothed by half a text.
 
     Args:
         texts: of the rows, in order.
@@ -216,7 +217,7 @@ def telling_words(
     from scipy.sparse import csr_array
     from sklearn.feature_extraction.text import CountVectorizer
 
-    vectorizer = CountVectorizer(token_pattern=r"(?u)\b[^\W\d_]{2,40}\b", max_features=50_000)
+    vectorizer = CountVectorizer(token_pattern=r"(?u)\b[^\W\d_]{2,40}\b", max_features=50_000, binary=True)
     try:
         counts = vectorizer.fit_transform(texts)
     except ValueError:  # no words at all

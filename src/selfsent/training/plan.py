@@ -232,7 +232,7 @@ def default_plan(corpus: Corpus, base: str | Path | None, **given: Any) -> tuple
 
     Args:
         corpus: the corpus.
-        base: the base encoder; None for the best that ships with selfsent and that the method can train.
+        base: the base encoder; None for the method's default among those that ship.
         **given: arguments of `make_plan`; None counts as not given.
 
     Raises:

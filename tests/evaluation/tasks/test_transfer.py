@@ -130,7 +130,9 @@ def drawn(count, classes, seed):
 
 
 def fit_words(sides, labels, trains, penalties):
-    return transfer._fit_words(transfer._word_counts(sides), labels, trains, np.array(penalties), None)
+    return transfer._fit_words(
+        transfer._word_counts(sides), labels, lambda steps: None, trains, np.array(penalties), None
+    )
 
 
 @pytest.mark.parametrize("classes", [2, 4])
