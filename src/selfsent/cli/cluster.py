@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from selfsent.cli.console import doing, notice, show
+from selfsent.cli.console import doing, notice, shortened, show
 from selfsent.cli.options import MODEL, ONE_CORPUS
 from selfsent.cli.results import Results, as_line, line_of
 from selfsent.display import counted, table_of
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 SAMPLED = 10_000
 """Texts from which the language is drawn."""
+TYPICAL = 200
+"""Maximum number of characters of a typical text on a terminal."""
 
 
 @dataclass(kw_only=True)
@@ -166,7 +168,7 @@ def _show(groups: list[dict[str, Any]], names: tuple[str, ...], unit: str) -> No
     for number, group in enumerate(groups):
         typical = "" if group["typical"] is None else line_of(group["typical"], names, repeated=False)
         rows.append([str(group["cluster"]), f"{group['size']:,}", *over[number : number + 1]])
-        rows[-1] += [", ".join(group["words"]), typical]
+        rows[-1] += [", ".join(group["words"]), shortened(typical, TYPICAL)]
     when = [span(list(groups[0]["over"]))] if over else []
     headings = ["cluster", f"{unit}s", *when, "telling words", f"most typical {unit}"]
     show(table_of(headings, rows, left=(2, 3, 4), expand=True))
