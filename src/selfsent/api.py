@@ -225,18 +225,21 @@ def mine(
 
 
 def cluster(model: Model, corpus: Corpus, clusters: int | None = None, seed: int = 0) -> Clusters:
-    """Groups of texts with similar meaning, largest first.
+    """Groups of texts with similar meaning, largest first: for each row of the input (or sentence of it) its number.
 
     Args:
         model: the encoder.
-        corpus: the texts.
+        corpus: the texts; a row without one is in no group (-1).
         clusters: number of groups, by k-means; None for as many as the texts have, with outliers left out (-1).
         seed: of the first centres.
 
     Raises:
         SelfsentError: no such encoder, fewer than two groups, or fewer texts than groups.
     """
-    return find_clusters(encode_corpus(model, corpus), clusters, seed)
+    found = find_clusters(encode_corpus(model, corpus), clusters, seed, corpus.input_rows.repeats)
+    rows = np.asarray(corpus.input_rows.corpus_rows)
+    cosine = np.where(rows < 0, np.float32(0), found.cosine[rows])
+    return Clusters(np.where(rows < 0, -1, found.cluster[rows]), cosine, count=len(found.sizes))
 
 
 def export(model: Model, output: str | Path, *, normalize: bool = False, overwrite: bool = False) -> Exported:
