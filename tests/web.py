@@ -1,8 +1,10 @@
 """A web server of the tests' own: files in memory, and the faults that others have."""
 
+import asyncio
 import json
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -112,3 +114,9 @@ def answering(reply):
     finally:
         server.shutdown()
         server.server_close()
+
+
+def finished(coroutine):
+    """The result of a coroutine, in a thread: a browser of other tests may have left a loop running in this one."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, coroutine).result()

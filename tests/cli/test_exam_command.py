@@ -1,5 +1,6 @@
 import csv
 import json
+import shutil
 
 import pytest
 
@@ -44,10 +45,15 @@ def test_an_exam_is_written_mended_and_scored(selfsent, tickets, tmp_path):
     assert len(test.read_text().splitlines()) > 30
 
 
-def test_documents_of_one_run_and_real_pairs(selfsent, tickets, tmp_path):
+def test_documents_of_one_run_and_real_pairs(selfsent, tickets, model, tmp_path):
     done = selfsent("exam", tickets, "--pairs", "subject,body", "--models", "bm25,tfidf")
     assert "60 queries (60 by pair) among 60 documents" in done.err
     assert "undecided" in done.out.lower() or "ahead of" in done.out
+    run = tmp_path / "run"
+    shutil.copytree(model, run / "model")
+    (run / "run.json").write_text("{}")
+    told = selfsent("exam", tickets, "--pairs", "subject,body", "--models", f"bm25,{run}").err
+    assert f"{run} was trained: if on these texts, it knows the answers" in told
     few = selfsent("exam", tickets, "--text-column", "body", "--queries", 20, "--output", tmp_path / "few")
     assert "only 20 queries" in few.err
     assert "±25 points" in few.err

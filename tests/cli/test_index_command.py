@@ -87,13 +87,15 @@ def test_rows_are_added_changed_and_deleted(selfsent, index, tmp_path):
     assert found[3] == "1.000  8  y  ko mi  (and 2 more rows)"
     assert found[5] == "1.000  7  z  gu gu"
     assert selfsent(*find, "ko mi", "--where", "team=z").out == "1.000  21  z  ko mi\n"
+    assert "no text meets --where team=nosuch" in selfsent(*find, "ko mi", "--where", "team=nosuch").err
+    assert f"leave out {tmp_path}" in selfsent(*find, tmp_path, "ko mi").complaint
     found = selfsent(*find, "ko mi", "--where", "team=x,y", "--where", "id>8", "--json", "-")
     told = json.loads(found.out)
     assert told["where"] == ["team=x,y", "id>8"]
     assert [hit["id"] for hit in told["queries"][0]["hits"]] == [10]
     done = selfsent("index", "--output", tmp_path / "i", "--delete", 8, 20, 999, "--compact")
     assert (done.status, done.out) == (0, "")
-    assert "2 rows deleted" in done.err
+    assert "2 rows deleted; 1 of 3 ids not in the index" in done.err
     assert "4 vectors in" in done.err
     assert selfsent(*find, "ko mi").out == "1.000  10  x  ko mi  (and 1 more row)\n"
     assert index("--overwrite", corpus=tmp_path / "more.csv").status == 0

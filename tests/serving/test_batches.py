@@ -5,6 +5,7 @@ import pytest
 
 from selfsent.serving import batches
 from selfsent.serving.batches import Batcher
+from web import finished
 
 
 def run(work, pieces, most=1000):
@@ -19,7 +20,7 @@ def run(work, pieces, most=1000):
             task.cancel()
             batcher.close()
 
-    return asyncio.run(main())
+    return finished(main())
 
 
 def test_what_waits_is_worked_on_together_beside_the_event_loop():
@@ -69,5 +70,5 @@ def test_pieces_whose_client_is_gone_are_left_out():
         task.cancel()
         batcher.close()
 
-    asyncio.run(main())
+    finished(main())
     assert seen == ["here"]

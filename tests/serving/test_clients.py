@@ -6,6 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from web import finished
+
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 
 
@@ -42,7 +44,7 @@ def test_openai_asynchronously(secured):
             asked = [client.embeddings.create(model="any", input=f"ticket {number}") for number in range(30)]
             return await asyncio.gather(*asked)
 
-    assert len({tuple(told.data[0].embedding) for told in asyncio.run(main())}) == 30
+    assert len({tuple(told.data[0].embedding) for told in finished(main())}) == 30
 
 
 def check_vectors(one, several):

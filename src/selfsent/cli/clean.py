@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from selfsent.cli.console import notice
-from selfsent.cli.options import CORPUS, SPLIT_DEFAULT, Carrying
+from selfsent.cli.options import CORPUS, Carrying
 from selfsent.cli.outputs import check_outputs
 from selfsent.display import counted
 from selfsent.settings import setting
@@ -22,12 +22,11 @@ if TYPE_CHECKING:
 class Clean(Carrying):
     """Write the text as selfsent reads it, to look at what --clean leaves.
 
-    The file has a line for each row of the input, also for empty ones: its number, the columns of --id-column and
-    --keep, and the text.
+    The file has a line for each row of the input, also for empty ones (with --split-sentences for each sentence): its
+    number, the columns of --id-column and --keep, and the text.
     """
 
     corpus: tuple[str, ...] = CORPUS
-    split_sentences: bool | None = SPLIT_DEFAULT
     output: str = setting(MISSING, "a .csv, .tsv, .jsonl or .parquet file")
     safe_csv: bool = setting(False, "put ' before texts of a .csv or .tsv that a spreadsheet takes for formulas")
 

@@ -93,7 +93,10 @@ class Exam(Reading, Encoding):
             seed=self.seed,
             kept=self._kept(Path(self.trained), texts, asked) if self.trained else None,
         )
-        drawn.write(folder, source=corpus.source, corpus=corpus.fingerprint, seed=self.seed, version=__version__)
+        about = {"source": corpus.source, "corpus": corpus.fingerprint, "seed": self.seed, "run": self.trained}
+        drawn.write(folder, **about, version=__version__)
+        if line := corpus.report.advice():
+            notice(line)
         notice(f"{drawn.summary}{f', in {folder}' if self.output else ''}")
         if drawn.warning:
             notice(drawn.warning)
@@ -119,8 +122,16 @@ class Exam(Reading, Encoding):
     def _compare(self, folder: Path, models: list[str]) -> None:
         """Compare models on the exam in a folder."""
         from selfsent.evaluation.encoders import as_encoder
+        from selfsent.evaluation.exam import RECORD
         from selfsent.evaluation.exam_models import compare_on_exam
+        from selfsent.files import read_json
 
+        for model in models:
+            if (Path(model) / "run.json").is_file() and read_json(folder / RECORD).get("run") != model:
+                notice(
+                    f"{model} was trained: if on these texts, it knows the answers, and its score says nothing; an exam"
+                    f" drawn with --run {model} asks of documents that it has not read"
+                )
         bits = self.bits()
         with doing() as now:
             found = compare_on_exam(folder, [partial(as_encoder, model, **bits) for model in models], now)

@@ -74,7 +74,9 @@ class Index(WithVectors):
         self.refuse_unread("MODEL CORPUS")
         index = Index(self.output)
         if self.delete:
-            notice(f"{counted(index.delete(self.delete), 'row')} deleted")
+            deleted, ids = index.delete(self.delete), len({*self.delete})
+            missing = f"; {ids - deleted:,} of {counted(ids, 'id')} not in the index" if deleted < ids else ""
+            notice(f"{counted(deleted, 'row')} deleted{missing}")
         if self.compact:
             index.compact()
 

@@ -120,6 +120,8 @@ class Search(Results):
             raise SettingsError(
                 f"{files[0]} is a file, not a query: give several files as a folder or a pattern in quotes"
             )
+        if self.index is not None and len(given) > 1 and os.path.isdir(given[0]):  # noqa: PTH112
+            raise SettingsError(f"an index knows its model: leave out {given[0]}, or give it as --model")
         if self.candidates and not self.rerank:
             raise SettingsError("--candidates says how many texts --rerank reads: give --rerank, too")
         reranker, measure = None, "cosine"
@@ -141,6 +143,9 @@ class Search(Results):
             for query, hits in zip(queries, rows, strict=True)
         ]
         for query, hits in zip(queries, found, strict=True):
+            if not hits and self.where:
+                notice(f"no text meets --where {' '.join(self.where)}")
+                continue
             # Where words count, a query that shares none with the best, far from all of them, has no answer here.
             if about["word_weight"] and measure == "cosine" and all(h.words == 0 and h.cosine < NEAR for h in hits):
                 notice(f"nothing is near {query!r}: no text shares a word with it, and no cosine reaches {NEAR}")

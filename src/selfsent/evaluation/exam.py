@@ -44,7 +44,7 @@ DROPPED = 0.4
 """Share of the words that query and answer share that is left out: chosen by judged answers (docs/log)."""
 _LEAST = 5
 """Minimum length of a sentence that is asked for, in words."""
-_RECORD = "exam.json"
+RECORD = "exam.json"
 
 
 @dataclass(frozen=True)
@@ -152,12 +152,12 @@ class Exam:
                 (new / f"{name}.jsonl").write_text(text, encoding="utf-8")
             for split, each in lines.items():
                 (new / "qrels" / f"{split}.tsv").write_text("\n".join(each) + "\n", encoding="utf-8")
-            write_json(new / _RECORD, {"made_of": self.summary, **about})
+            write_json(new / RECORD, {"made_of": self.summary, **about})
 
 
 def is_exam(folder: Path) -> bool:
     """Whether a folder was written by `Exam.write`."""
-    return (folder / _RECORD).is_file() and (folder / "qrels").is_dir()
+    return (folder / RECORD).is_file() and (folder / "qrels").is_dir()
 
 
 def texts_of(corpus: Corpus, title: str | None = None, name: str | None = None) -> list[Text]:
