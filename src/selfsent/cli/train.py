@@ -64,7 +64,7 @@ class Train(TrainingText, Resumable):
         None,
         "bundled, bundled-encoder, bundled-raw or bundled-raw-static, which ship with selfsent; a directory or hub id;"
         " gru, lstm, bilstm, bert:4x256 (4 layers of 256), albert:4x256 or random-table, which are untrained (default:"
-        " the best that ships and that the method can train)",
+        " one that ships and suits the method)",
     )
     hold_out: int | None = setting(None, f"{APART[:-1]}; 0: none)")
     variant: str | None = setting(None, "which variant of a recipe (default: its first)")
