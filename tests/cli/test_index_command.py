@@ -26,7 +26,7 @@ def test_index_and_search(selfsent, index, model, tickets, tmp_path):
     done = index()
     assert (done.status, done.out) == (0, ""), done.err
     assert "4 vectors in" in done.err
-    assert "recall@10 100.0% on a sample, where all vectors are compared with a query" in done.err
+    assert "recall" not in done.err, "all are compared"
     assert "(1 empty, 1 repeated)" in done.err
     carried = ("--text-column", "body", "--id-column", "id", "--keep", "team", "--top", 2)
     exact = selfsent("search", model, tickets, "ko mi", "la nu", "--word-weight", 0, *carried)

@@ -237,8 +237,12 @@ def test_the_verdict_names_who_is_behind_ahead_and_undecided():
     low_high = ((-3, -1), (-1, 1), (-3, -0.1), (0.1, 3))
     differences = {"exam": tuple(Difference((low + high) / 2, low, high, 0.5) for low, high in low_high)}
     assert Verdict(Comparison(results, results, differences)).line == (
-        "On half of the queries a was best. On the other half it is ahead of b and d. On the other half it is behind e."
-        " Undecided between it and c: take the cheaper one, or ask more queries."
+        "On half of the queries a was best. On the other half it is ahead of b and d. On the other half it is behind e:"
+        " take that."
+    )
+    undecided = {"exam": differences["exam"][:3]}
+    assert Verdict(Comparison(results[:4], results[:4], undecided)).line.endswith(
+        "ahead of b and d. Undecided between it and c: take the cheaper one, or ask more queries."
     )
 
 

@@ -84,8 +84,9 @@ class Verdict:
             (behind if less.high < 0 else ahead if less.low > 0 else open_).append(other.model)
         parts = [f"On half of the queries {first.model} was best."]
         parts += [f"On the other half it is ahead of {_listed(behind)}."] if behind else []
-        parts += [f"On the other half it is behind {_listed(ahead)}."] if ahead else []
-        if open_:
+        if ahead:
+            parts.append(f"On the other half it is behind {_listed(ahead)}: take that.")
+        elif open_:
             parts.append(f"Undecided between it and {_listed(open_)}: take the cheaper one, or ask more queries.")
         return " ".join(parts)
 

@@ -412,8 +412,7 @@ class Index:
     @property
     def summary(self) -> str:
         """Size and recall, in one line."""
-        compared = "all vectors are" if self.compared == 1 else f"{self.compared:.1%} of them are"
-        return (
-            f"{counted(len(self), 'vector')} in {self.path}; recall@10 {self.recall:.1%} on a sample, where {compared}"
-            " compared with a query"
-        )
+        size = f"{counted(len(self), 'vector')} in {self.path}"
+        if self.compared == 1:
+            return size
+        return f"{size}; recall@10 {self.recall:.1%} on a sample, by comparing {self.compared:.1%} of them with a query"
