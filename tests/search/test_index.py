@@ -353,7 +353,7 @@ def test_whole_or_not_at_all(encoder, rows, more, tmp_path, monkeypatch):
 
     for name in ("replace", "_add_inputs"):
         with monkeypatch.context() as patch:
-            patch.setattr(index_writer._Writer, name, killed)
+            patch.setattr(index_writer.RowWriter, name, killed)
             with pytest.raises(KeyboardInterrupt):
                 index.upsert(more, encoder)
         assert len(index) == 40
