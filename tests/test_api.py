@@ -244,10 +244,11 @@ def test_vectors_pairs_and_groups(base):
     best, *_ = selfsent.pairs(base, corpus, top=2)
     assert (best.first, best.second) == (0, 3)
     assert selfsent.cluster(base, corpus, 2).sizes.sum() == 4
-    twice = selfsent.read_corpus(["ba de fi go", "ko mi", "", "la nu po", "ko mi"])
-    groups = selfsent.cluster(base, twice, 3)
-    assert groups.cluster[1] == groups.cluster[4] == 0, "the largest group is that of the row that is there twice"
-    assert (groups.sizes.tolist(), groups.cluster[2], len(groups.cluster)) == ([2, 1, 1], -1, 5)
+    texts = ["ba de fi go", "ko mi", "la nu po"]
+    for number, text in enumerate(texts):
+        groups = selfsent.cluster(base, selfsent.read_corpus([*texts, "", text]), 3)
+        assert groups.cluster[number] == groups.cluster[4] == 0, "the largest is that of the row that is there twice"
+        assert (groups.sizes.tolist(), groups.cluster[3], len(groups.cluster)) == ([2, 1, 1], -1, 5)
     with pytest.raises(SettingsError, match="the weight of words is -1"):
         selfsent.pairs(base, corpus, word_weight=-1)
 

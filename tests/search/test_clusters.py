@@ -139,3 +139,9 @@ def test_a_word_without_end_is_no_telling_word():
 
 def test_texts_without_words_have_none():
     assert telling_words(["1 2", "..."], Clusters(np.array([0, 1]), np.ones(2, np.float32))) == [[], []]
+
+
+def test_a_word_counts_once_a_text():
+    texts = ["rain onur onur onur onur onur", "rain wind", "rain sun", "goal match", "goal team", "goal cup"]
+    found = Clusters(np.array([0, 0, 0, 1, 1, 1]), np.ones(6, np.float32))
+    assert [words[0] for words in telling_words(texts, found)] == ["rain", "goal"]
