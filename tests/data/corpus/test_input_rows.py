@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from selfsent.data.corpus import read_corpus
 from selfsent.errors import CorpusError, SettingsError
 
 ROWS = [
@@ -143,3 +144,11 @@ def test_what_cannot_be_carried(inputs, read):
         inputs(carry=(), where={"team": "a"})
     with pytest.raises(CorpusError, match="no columns but the text"):
         read("python:stdlib", carry=("nr",))
+
+
+def test_tables_with_the_same_texts_have_rows_of_their_own(tmp_path):
+    """Tables in memory are known by their texts alone; which row holds which is another matter."""
+    tables = (["a b", "c d", "a b"], ["a b", "c d", "c d"], ["a b", "", "c d"])
+    corpora = [read_corpus(table, cache=tmp_path) for table in tables]
+    assert [corpus.input_rows.corpus_rows.tolist() for corpus in corpora] == [[0, 1, 0], [0, 1, 1], [0, -1, 1]]
+    assert len({corpus.fingerprint for corpus in corpora}) == 1

@@ -37,7 +37,7 @@ def build_table(source: Source, directory: Path, split: bool, excluded: Corpus |
         cleaners: applied to texts before anything else.
 
     Returns:
-        The fingerprint of the contents.
+        A digest of the contents, and of the rows of the input that hold them.
 
     Raises:
         CorpusError: a fault in the source, or no text in it.
@@ -113,7 +113,7 @@ class _Builder:
         count["split"] += self._split * len(batch)
 
     def finish(self, source: str) -> str:
-        """Close all files, settle documents and labels, write the description; returns the fingerprint."""
+        """Close all files, settle documents and labels, write the description; returns a digest of all."""
         if not len(self.seen):
             left_out = " besides what is to be left out" if self._counts["excluded"] else ""
             fail(source, "no text in it" + self._columns.condition + left_out)
@@ -153,7 +153,8 @@ class _Builder:
             "report": dataclasses.asdict(report),
         }
         describe(self._directory, description)
-        return fingerprint
+        # Tables with the same distinct texts share a fingerprint, but not a directory: their rows are others.
+        return hashlib.blake2b(repr([fingerprint, *origins]).encode(), digest_size=16).hexdigest()
 
     def _cleaned(self, batch: Batch) -> tuple[list[list[str]], Integers]:
         """Cleaned texts of each column, and the row of the batch that each comes from."""

@@ -170,8 +170,8 @@ def _build(source: Source, folder: Path, options: list[object], **how: Any) -> C
         folder.mkdir(parents=True, exist_ok=True)
         building = new_folder(folder)
         try:
-            fingerprint = build_table(source, building, **how)
-            final = folder / _key(source.identity if source.identity is not None else fingerprint, options)
+            digest = build_table(source, building, **how)
+            final = folder / _key(source.identity if source.identity is not None else digest, options)
             if (corpus := open_corpus(final)) is None:
                 shutil.rmtree(final, ignore_errors=True)
                 with suppress(OSError):  # if another process was first, with the same table
