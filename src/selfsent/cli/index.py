@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from selfsent.cli.console import counting, notice
 from selfsent.cli.options import FILES
-from selfsent.cli.results import WithVectors, full_name
-from selfsent.cli.search import LANGUAGE
+from selfsent.cli.results import LANGUAGE, WithVectors, full_name
 from selfsent.display import counted
 from selfsent.errors import SettingsError
 from selfsent.settings import setting

@@ -39,7 +39,7 @@ GROUPS = {
     "Methods and papers": ("methods", "recipes"),
 }
 COMMANDS = tuple(name for names in GROUPS.values() for name in names)
-_MODULES = {"table": "pretrain", "pairs": "search", "export": "encode"}
+_MODULES = {"table": "pretrain", "export": "encode"}
 """Modules of commands with another name."""
 _PATIENCE = 5
 """Seconds that the other processes wait before reporting an error of their own."""

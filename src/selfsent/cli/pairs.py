@@ -1,0 +1,81 @@
+"""`selfsent pairs`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from selfsent.cli.console import counting, notice, show
+from selfsent.cli.options import MODEL, ONE_CORPUS
+from selfsent.cli.results import LANGUAGE, Results, as_line, line_of
+from selfsent.display import counted
+from selfsent.settings import setting
+
+
+@dataclass(kw_only=True)
+class Pairs(Results):
+    """Find the most similar pairs of texts in a corpus.
+
+    Different texts are compared by the cosine of their vectors and by the words that they share: all pairs, unless
+    --approximate is given.
+    """
+
+    examples: ClassVar = (
+        "selfsent pairs runs/tickets tickets.csv --text-column body --top 20",
+        "selfsent pairs bundled tickets.csv --text-column body --id-column id --threshold 0.9 --output doubles.csv",
+    )
+    main_options: ClassVar = (
+        *("text_column", "id_column", "keep", "top", "threshold", "word_weight", "approximate", "output", "json"),
+    )
+
+    model: str = MODEL
+    corpus: str = ONE_CORPUS
+    top: int = setting(100, "pairs at most", minimum=1)
+    threshold: float = setting(-1.0, "smallest score that counts, as it is shown", minimum=-1, maximum=1)
+    word_weight: float = setting(
+        0.5,
+        "a pair's score is (cosine + X x words) / (1 + X), where words is how many words both texts share, by TF-IDF;"
+        " 0: the cosine alone",
+    )
+    language: str | None = LANGUAGE
+    approximate: bool = setting(
+        False, "for millions of texts: compare likely neighbours alone, and measure the recall (extra `index`)"
+    )
+
+    def run(self) -> None:
+        """Find and show the pairs."""
+        from selfsent.lexical import Analyzer
+        from selfsent.lexical.scores import check_weight
+        from selfsent.search.ivf import require_faiss
+        from selfsent.search.pairs import approximate_pairs, by_words, candidates_for, most_similar_pairs
+        from selfsent.search.tables import pair_columns, pair_rows
+
+        weight = self.word_weight
+        check_weight(weight)
+        Analyzer(self.language)
+        if self.approximate:
+            require_faiss()
+        self.check_files(self.corpus)
+        corpus, stored = self.read_with_vectors(self.corpus)
+        vectors = self.vectors(self.load(self.model, corpus), corpus, stored)
+        most, least = candidates_for(self.top, self.threshold, weight)
+        about: dict[str, Any] = {"model": self.model, "corpus": self.corpus, "word_weight": weight}
+        with counting("comparing", len(vectors)) as done:
+            if self.approximate:
+                pairs, recall = approximate_pairs(vectors, self.top, least, candidates=most, advance=done)
+                about["recall"] = recall
+            else:
+                pairs = most_similar_pairs(vectors, most, least, done)
+        if self.approximate:
+            share = "unknown: no such pair has a text of the sample" if recall is None else f"{recall:.1%}"
+            notice(f"share of the most similar pairs that --approximate finds, measured on a sample: {share}")
+        if weight:
+            pairs = by_words(pairs, corpus, self.top, self.threshold, weight, self.language)
+        about["pairs"] = rows = list(pair_rows(pairs, corpus, weight))
+        count, files = counted(len(pairs), "pair"), {self.json: lambda: as_line(about)}
+        if not self.write(rows, pair_columns(corpus), count, files) and not self.output:
+            for row in rows:
+                one, other = (line_of(row, self.carried(), side) for side in "12")
+                show(f"{row['score']:.3f}  {one}\n       {other}")
+        if not pairs:
+            notice(f"no pair has a score of {self.threshold} or more")
