@@ -175,7 +175,7 @@ def test_documents_that_a_run_has_read_are_not_asked(tmp_path):
     asked = {exam.documents[row].name for query in exam.queries for row in query.answers}
     assert len(asked) == 40
     assert not any(train & {*text.sentences} for text in texts if text.name in asked)
-    with pytest.raises(DataError, match="nothing can be asked"):  # of each document a part was read
+    with pytest.raises(DataError, match="which the run kept apart"):  # of each document a part was read
         draw_exam(texts, kept={letters(text.sentences[0]) for text in texts})
     with pytest.raises(RunError, match="other text"):
         held_out(tmp_path, read_corpus(["some", "other text"]))
