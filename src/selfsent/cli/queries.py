@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -73,7 +74,7 @@ class Queries(Reading):
             endpoint = Endpoint(self.queries_from, self.llm, self.timeout, parallel=self.parallel)
         texts = texts_of(self.read(self.corpus, carry=() if title is None else (title,), split_sentences=False), title)
         given = self.values("count", "round_trip", "base", "seed", "overwrite")
-        with counting("making queries", len(texts)) as done:
+        with endpoint or nullcontext(), counting("making queries", len(texts)) as done:
             found = make_queries(
                 texts, self.output, endpoint=endpoint, prompt=prompt, advance=done, notice=notice, **given
             )
