@@ -114,7 +114,8 @@ class Index(WithVectors, Sized):
         seen = list[str]()
         if old and self.size not in (None, old.size):
             raise SettingsError(f"{output} has vectors of {old.size} numbers: leave out --size")
-        model = self.load(name, corpus, seen, old.size if old else None)
+        self.size = None if old else self.size  # the index cuts what it adds, and knows the model as a whole
+        model = self.load(name, corpus, seen)
         if self.query_model is not None:
             asked = list[str]()
             student = self.load(self.query_model, None, asked)
