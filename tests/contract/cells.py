@@ -9,6 +9,7 @@ import torch
 
 import tiny
 from selfsent.methods import METHODS
+from selfsent.methods.matryoshka import of_sizes
 from selfsent.models.loading import load_encoder
 from selfsent.settings import Settings
 
@@ -78,15 +79,16 @@ class Cell:
             return "its decoder predicts words, not its encoder"
         return ""
 
-    def learner(self, directory, dropout=0.1, **options):
-        """A learner, in training mode."""
+    def learner(self, directory, dropout=0.1, sizes=(), **options):
+        """A learner, in training mode, perhaps of several sizes of vectors."""
         # The first token of a causal model sees nothing but itself.
         pooling = "lasttoken" if self.architecture in tiny.CAUSAL else self.described.pooling
         torch.manual_seed(0)
         chosen = self.options(directory, **options)
         bare = self.architecture in BARE
         encoder = load_encoder(directory) if bare else load_encoder(directory, pooling, dropout)
-        return self.described.learner(encoder, chosen).train()
+        encoder.sizes = sizes
+        return (of_sizes(self.described.learner) if sizes else self.described.learner)(encoder, chosen).train()
 
     def options(self, directory="bundled-raw", **options):
         """The method's options; its defaults where nothing is said. A teacher is what the student begins as."""

@@ -51,6 +51,8 @@ RUNS = {
     "ntxent, cached": NETWORKS,
     "mnrl, cached": {"hard_negatives": True, "both_directions": True},
     "distil, cached": {},
+    "neighbours, of sizes": {"sizes": (tiny.SIZE, 8)},
+    "neighbours, of sizes, cached": {"sizes": (tiny.SIZE, 8)},
 }
 RECIPE = """\
 base: {base}
