@@ -247,7 +247,8 @@ def draw_exam(
     """Draw queries from documents: one from a document, each kind as often as the others as far as there are enough.
 
     Near-duplicates of the answer are right, too. A sentence that two documents hold is no query, unless one quotes it
-    from the other: both are right then, without it. Documents are taken in the order of a hash of their first sentence, so the same table gives the same exam, and a longer one most of it.
+    from the other: both are right then, without it. Documents are taken in the order of a hash of their first sentence,
+    so the same table gives the same exam, and a longer one most of it.
 
     Args:
         texts: the documents.

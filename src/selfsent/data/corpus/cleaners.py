@@ -71,7 +71,7 @@ def without_mail(text: str, quote: Callable[..., list[tuple[bool, str]]]) -> str
 
 
 def quoted_mail(text: str) -> str:
-    """What a mail quotes first, line by line, as its author wrote it: without what was quoted there in turn.
+    r"""What a mail quotes first, line by line, as its author wrote it: without what was quoted there in turn.
 
     Args:
         text: the body of a mail as plain text.
@@ -83,7 +83,7 @@ def quoted_mail(text: str) -> str:
         SettingsError: quotequail is not installed.
 
     Example:
-        >>> quoted_mail("Ann wrote:\\n> > Closed?\\n> No, the valve is stuck.\\n\\nThen turn it.")
+        >>> quoted_mail("> > Closed?\n> No, the valve is stuck.\n\nThen turn it.")
         'No, the valve is stuck.'
     """
     lines = text.replace("\r\n", "\n").split("\n")
