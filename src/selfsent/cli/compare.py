@@ -52,8 +52,8 @@ class Compare(TrainingText, Resumable, WithData):
     output: str = setting("comparison", "runs in OUTPUT/methods, the best in OUTPUT/model")
     dev: str | None = setting(
         None,
-        "what to choose by: context, judges (several label-free scores), a task such as stsb-dev, or a file of selfsent"
-        " label (default: context, or judges without documents)",
+        "what to choose by: context, a task such as stsb-dev, or a file of selfsent label (default: context, for which"
+        " the corpus needs documents)",
     )
     sentences: int | None = SENTENCES
     hold_out: int | None = HOLD_OUT

@@ -26,19 +26,18 @@ from selfsent.comparison.trials import (
     over_seeds,
     planned,
 )
-from selfsent.comparison.verdict import opinions
 from selfsent.data.corpus import Corpus
 from selfsent.display import counted
 from selfsent.distributed import join
 from selfsent.errors import BaseEncoderError, DataError, RunError, SettingsError, TrainingError
-from selfsent.evaluation.dev import LABEL_FREE, Dev, check_dev, dev_task, scored
+from selfsent.evaluation.dev import check_dev, dev_task, scored
 from selfsent.evaluation.encoder import Encoder as Scored
 from selfsent.evaluation.encoders import as_encoder
 from selfsent.evaluation.hold_out import HoldOut
 from selfsent.evaluation.lexical import LEXICAL, LexicalEncoder
 from selfsent.evaluation.results import Score
 from selfsent.evaluation.suites import TASKS
-from selfsent.evaluation.tasks.label_free import ContextTask
+from selfsent.evaluation.tasks.context import CONTEXT, ContextTask
 from selfsent.files import read_json
 from selfsent.models.bases import resolve, weights_digest
 from selfsent.models.loading import load_encoder
@@ -56,7 +55,7 @@ def compare(
     base: str | Path | Sequence[str | Path] = "bundled",
     output: str | Path = "comparison",
     *,
-    dev: Dev | None = None,
+    dev: str | None = None,
     sentences: int | None = None,
     hold_out: int | None = None,
     seeds: int | None = None,
@@ -79,9 +78,8 @@ def compare(
             the same time.
         output: the directory: a run in `methods/NAME/` for each, those with other seeds in its `seeds/SEED/`, the
             chosen `model/`, and `comparison.json`.
-        dev: the score to choose by: `context` (label-free, on held-out documents), `judges` (the geometric mean of
-            several label-free scores), a task such as `stsb-dev`, or a file of judged pairs. None for `context` with
-            documents, otherwise `judges`.
+        dev: the score to choose by: `context` (label-free, on held-out documents, the default), a task such as
+            `stsb-dev`, or a file of judged pairs.
         sentences: maximum number of training rows, drawn at random, the same for all.
         hold_out: documents held out to choose by, and as many again to score. None for a tenth each, at least 500; a
             fifth of fewer than 1,000.
@@ -115,7 +113,7 @@ class Comparison:
         output: str | Path,
         progress: Progress,
         *,
-        dev: Dev | None = None,
+        dev: str | None = None,
         seeds: int | None = None,
         resume: bool = False,
         overwrite: bool = False,
@@ -146,13 +144,13 @@ class Comparison:
             left = dict.fromkeys(trial.method for trial in self.trials if trial.plan.reads_documents)
             self.trials = [trial for trial in self.trials if trial.method not in left]
             notice(f"left out without documents: {', '.join(left)}")
-        dev = self.dev or ("judges" if corpus.documents is None else "context")
-        if dev == "judges" and self.dev is None:
-            notice(
-                "the corpus has no documents: chosen by scores of single sentences, which are often wrong; a hundred"
-                " pairs from selfsent label choose better"
+        if self.dev is None and corpus.documents is None:
+            raise SettingsError(
+                "the corpus has no documents to choose by: give dev=FILE, with a hundred pairs from selfsent label, or"
+                " a task such as dev=stsb-dev; or document_column, or split_sentences if a text holds several sentences"
             )
-        parts = HoldOut.of(corpus, dev in LABEL_FREE, notice, count=hold_out, single=dev == "judges")
+        dev = self.dev or CONTEXT
+        parts = HoldOut.of(corpus, dev == CONTEXT, notice, count=hold_out)
         self.corpus, self.hold_out, self.dev = corpus, parts.thinned(sentences), dev
         for trial in self.trials:
             trial.plan.on(corpus).known(corpus, self.hold_out.train)
@@ -160,7 +158,7 @@ class Comparison:
             notice(self.hold_out.summary(corpus))
         if dev in TASKS and not dev.endswith("-dev"):
             notice(f"{dev} is a test set: it cannot test a model that was chosen by it")
-        if dev == "context" and (aimed := dict.fromkeys(t.method for t in self.trials if t.plan.reads_documents)):
+        if dev == CONTEXT and (aimed := dict.fromkeys(t.method for t in self.trials if t.plan.reads_documents)):
             notice(
                 f"{', '.join(aimed)}: trained to find the neighbours of a sentence, which is what context scores;"
                 " see whether dev=stsb-dev, or a task of your own, says the same"
@@ -200,12 +198,8 @@ class Comparison:
         if test is not None and found.candidates:
             found = replace(found, tests=self._tests(found, ContextTask(self.corpus, test)))
         if chosen:
-            config = chosen.run.record["asked"]
-            models = (chosen.run.directory / "model", config["base"])
-            encoders = (scored(load_encoder(resolve(model)), chosen.name) for model in models)
-            judges = opinions(self.corpus, self.hold_out, config["method"], *encoders)
-            was_strong = found.dev in LABEL_FREE and is_strong(resolve(config["base"]))
-            found = replace(found, judges=judges, was_strong=was_strong)
+            base = resolve(chosen.run.record["asked"]["base"])
+            found = replace(found, was_strong=found.dev == CONTEXT and is_strong(base))
         about = {"corpus": f"{self.corpus.source}: {self.corpus.report.summary('; ')}"}
         about |= {"documents": self.hold_out.summary(self.corpus)} if test is not None else {}
         finish(found, self.directory, {**about, "base": names})

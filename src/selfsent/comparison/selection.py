@@ -9,7 +9,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from selfsent.comparison.verdict import UNTRAINED, Opinion, conclusion, doubt
+from selfsent.comparison.verdict import UNTRAINED, conclusion
 from selfsent.display import counted, span, table_of, text_of
 from selfsent.errors import SettingsError
 from selfsent.evaluation.results import Score
@@ -23,10 +23,7 @@ if TYPE_CHECKING:
 
 LEVEL = 0.05
 """Encoders with a lower p-value count as different."""
-_TITLES = {
-    "context": "To choose by: find the next sentence, in development documents (MRR@10 x 100)",
-    "judges": "To choose by: the geometric mean of several label-free scores, on text kept apart for it",
-}
+_CONTEXT = "find the next sentence, in development documents (MRR@10 x 100)"
 
 
 @dataclass(frozen=True)
@@ -95,7 +92,6 @@ class Selection:
         baselines: scores of TF-IDF and BM25; empty if the task needs vectors.
         tests: scores on test documents: of the best encoder, of bases, and of TF-IDF and BM25; empty without
             documents.
-        judges: other label-free metrics of the best encoder, compared with its base.
         was_strong: whether it was chosen without labels from a base that is a sentence encoder already.
     """
 
@@ -107,7 +103,6 @@ class Selection:
     seeds: int = 1
     baselines: Mapping[str, Score] = field(default_factory=dict)
     tests: Mapping[str, Score] = field(default_factory=dict)
-    judges: Mapping[str, Opinion] = field(default_factory=dict)
     was_strong: bool = False
 
     def with_run(self, name: str, run: Run, score: Score, start: str = UNTRAINED) -> Selection:
@@ -181,8 +176,6 @@ class Selection:
             rivals = ", ".join(f"{name} (p {p:.2f})" for name, p in self.rivals.items())
             what = "items and seeds" if self.seeds > 1 else "items"
             lines.append(f"The {what} it was chosen by do not tell {self.best} from {rivals}")
-        if self.chosen and (line := doubt(self.judges, self.best, self.chosen.start)):
-            lines.append(line)
         return lines
 
     def table(self) -> Table:
@@ -200,7 +193,7 @@ class Selection:
         below = f"{counted(self.bases[self.best_base].n, *unit)}; differences and p-values are paired"
         below += f"; mean ± deviation over {self.seeds} seeds" if self.seeds > 1 else ""
         headings = ["method", "score", "95 % interval", "against untrained", "p"]
-        title = _TITLES.get(self.dev, f"To choose by: {self.dev}")
+        title = f"To choose by: {_CONTEXT if self.dev == 'context' else self.dev}"
         styles = {**dict.fromkeys(self.baselines, "italic"), self.best: "bold"}
         return table_of(headings, rows, title=title, caption=below, styles=styles)
 
@@ -246,7 +239,6 @@ class Selection:
             "bases": {name: score.to_json() for name, score in self.bases.items()},
             "baselines": {name: score.to_json() for name, score in self.baselines.items()},
             "tests": tests,
-            "judges": {name: one.to_json() for name, one in self.judges.items()},
             "candidates": [self._candidate(each) for each in self.candidates],
             "failures": dict(self.failures),
             "hurried": self.hurried,

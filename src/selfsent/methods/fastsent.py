@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from selfsent.data.packed import Packed
 from selfsent.distributed import gathered
 from selfsent.errors import BaseEncoderError
-from selfsent.methods.method import OF_DOCUMENTS, STATIC, Learner, Loss, Method, MethodOptions
+from selfsent.methods.method import STATIC, Learner, Loss, Method, MethodOptions
 from selfsent.methods.positives import POSITIVES, ViewOptions
 from selfsent.models.assemble import freeze_after_tokens
 from selfsent.models.encoder import Encoder
@@ -171,7 +171,7 @@ FastSent.method = Method("fastsent", FastSent, FastSentLearner).but(
     # Theirs are single sentences, by plain gradient descent.
     published=Settings(batch_size=1, learning_rate=0.025, epochs=1, warmup=0, optimizer="sgd", clip=0.0),
     defaults=Settings(batch_size=64, learning_rate=5e-4, epochs=1, max_length=64),
-    aimed_at=OF_DOCUMENTS,
+    aims_at_context=True,
 )
 
 Sent2Vec.method = Method("sent2vec", Sent2Vec, Sent2VecLearner).but(

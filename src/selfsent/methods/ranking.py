@@ -15,7 +15,7 @@ from selfsent.data.views.positives import WHOLE, Surroundings
 from selfsent.data.views.view import View
 from selfsent.errors import SettingsError
 from selfsent.methods.contrast import list_loss, margin_loss, ranking_loss, similarity_loss
-from selfsent.methods.method import OF_DOCUMENTS, Learner, Loss, Method
+from selfsent.methods.method import Learner, Loss, Method
 from selfsent.methods.positives import LONG, POSITIVES, ViewOptions
 from selfsent.models.bases import resolve
 from selfsent.models.cross_encoder import is_cross_encoder
@@ -202,7 +202,7 @@ Neighbours.method = Method("neighbours", Neighbours, RankingLearner).but(
     defaults=MNRL.method.defaults.but(max_length=64),
     static_whiten=0.1,
     for_encoders={"keep_base": 1.0},
-    aimed_at=OF_DOCUMENTS,
+    aims_at_context=True,
 )
 
 Cropping.method = Neighbours.method.but(

@@ -15,7 +15,7 @@ from selfsent.data.views.noise import Chain, DeleteWords, MaskWords, SwapPairs
 from selfsent.data.views.positives import Neighbour
 from selfsent.data.views.view import View
 from selfsent.methods.losses import linear_cross_entropy
-from selfsent.methods.method import OF_DOCUMENTS, Learner, Loss, Method, MethodOptions
+from selfsent.methods.method import Learner, Loss, Method, MethodOptions
 from selfsent.models.decoders.recurrent import Reads, RecurrentDecoder
 from selfsent.models.encoder import Encoder
 from selfsent.settings import Settings, setting
@@ -166,5 +166,5 @@ SkipThoughts.method = SDAE.method.but(
     published=_PUBLISHED.but(batch_size=64, epochs=5, clip=5.0, max_length=30),
     defaults=Settings(batch_size=64, learning_rate=5e-4, epochs=1, max_length=64),
     presets={"faithful": {"reads": "start"}},
-    aimed_at=OF_DOCUMENTS,
+    aims_at_context=True,
 )

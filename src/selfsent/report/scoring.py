@@ -12,11 +12,10 @@ from selfsent.data.corpus import Corpus
 from selfsent.errors import DataError
 from selfsent.evaluation.dev import scored
 from selfsent.evaluation.encoders import Encoder as Scored
-from selfsent.evaluation.hold_out import HoldOut
-from selfsent.evaluation.label_free import HeldOut
+from selfsent.evaluation.hold_out import HoldOut, by_document
 from selfsent.evaluation.lexical import Hybrid
 from selfsent.evaluation.results import Score
-from selfsent.evaluation.tasks.label_free import ContextTask
+from selfsent.evaluation.tasks.context import ContextTask
 from selfsent.evaluation.tasks.retrieval import KnownItemTask, first_finds_rest, text_finds_partner
 from selfsent.models.bases import resolve, weights_digest
 from selfsent.models.loading import load_encoder
@@ -69,7 +68,7 @@ def score_base(corpus: Corpus, hold_out: HoldOut, base: str) -> dict[str, Before
         else:
             tasks.append(ContextTask(corpus, rows))
             with suppress(DataError):
-                tasks.append(first_finds_rest(HeldOut(corpus, rows).documents))
+                tasks.append(first_finds_rest(by_document(corpus, rows)))
         encoder, found = scored(load_encoder(base), "base"), {}
         for task in tasks:
             with_words = None
