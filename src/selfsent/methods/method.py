@@ -195,7 +195,7 @@ RETIRED = (
     *(("estimator", "jsd"), ("momentum_schedule", "constant"), ("mlm_weight", 0.0), ("keep_mlp", False)),
     *(("repeat_words", 0.0), ("similarity", "cosine"), ("learn_scale", True), ("anchored", False)),
     *(("reduction", "mean"), ("distance", "euclidean"), ("own_words", False)),
-    *(("decoder_size", 0), ("whole_words", False)),
+    *(("decoder_size", 0), ("whole_words", False), ("product", False), ("hidden", 0)),
 )
 """Options of earlier versions, each with the one value that is built in now."""
 
