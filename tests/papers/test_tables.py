@@ -17,8 +17,8 @@ ROOT = Path(__file__).parents[2]
 SMALL = {name: ROOT / "experiments" / f"{name}.yaml" for name in ("labels_small", "labels_small_rates", "bsl_small")}
 FILES = shipped() | SMALL
 ADAPTATION = ("target_then_labels", "labels_then_target")
-NOT_OURS = ("ParagraphVec DBOW", "ParagraphVec DM")
-"""A weak baseline: its published row alone is shown."""
+NOT_OURS = ("ParagraphVec DBOW", "ParagraphVec DM", "FastSent", "SDAE", "SkipThought", "InferSent-GloVe")
+"""Weak baselines: their published rows alone are shown."""
 NO_SCORES = {
     ("TSDAE", "1"): "counts of the data sets",
     ("BSL", "8"): "settings that were tried: single values stand in bsl_settings",
