@@ -40,7 +40,7 @@ class Compare(TrainingText, Resumable, WithData):
         'selfsent compare tickets.csv --text-column body --methods "neighbours, simcse --pick-words 16 --no-mlp"',
     )
     main_options: ClassVar = (
-        *("text_column", "document_column", "text_columns", "methods", "base", "budget", "dev", "seeds", "output"),
+        *("text_column", "document_column", "text_columns", "methods", "base", "budget", "dev", "output"),
         *("resume", "overwrite"),
     )
 
@@ -57,7 +57,6 @@ class Compare(TrainingText, Resumable, WithData):
     )
     sentences: int | None = SENTENCES
     hold_out: int | None = HOLD_OUT
-    seeds: int | None = setting(None, "train each method with N seeds (default: 1)")
     pooling: Literal["cls", "mean", "max", "lasttoken"] | None = setting(
         None, "pooling, instead of the base's or method's"
     )
@@ -71,7 +70,7 @@ class Compare(TrainingText, Resumable, WithData):
 
         from selfsent import comparison
 
-        given = self.values("dev", "seeds", "resume", "overwrite", "data") | self.changes
+        given = self.values("dev", "resume", "overwrite", "data") | self.changes
         given |= {name: value for name in ("pooling", "dropout") if (value := getattr(self, name)) is not None}
         with self.resumable():
             one = comparison.Comparison(methods, self.base, self.output, console.CommandProgress(), **given)
