@@ -218,7 +218,8 @@ def _finish(
     if hold_out.test is not None:
         try:
             before = score_base(corpus, hold_out, base)
-            scores = {name: paired(each, after) for name, each in before.items()}
+            sizes = directory.record["asked"].get("sizes", ())
+            scores = {name: paired(each, after, sizes) for name, each in before.items()}
             first = next(iter(before.values()))
             neighbours = neighbours_of(*first.texts, first.sides, after.sides(*first.texts))
         except DataError as error:  # only near-duplicates: a model without a score

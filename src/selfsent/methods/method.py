@@ -125,10 +125,15 @@ class Learner(nn.Module):
     batch, with the other texts, or those of other documents, as negatives."""
     predicts_words = False
     """Whether it needs a language-model head; a base that has one serves it best."""
+    nests = False
+    """Whether its loss is one of vectors alone, which then can be their beginnings: see `Matryoshka`."""
     may_collapse = False
     """Whether a run goes on when sentence vectors collapse, because it does not train them."""
     teachers: Sequence[Encoder] = ()
     """The encoders that make `features`, with tokenizers of their own."""
+    fixed: Sequence[Encoder] = ()
+    """Encoders that it compares with and does not train. In a tuple they are no submodules: neither trained, nor
+    wrapped, nor part of checkpoints."""
 
     def __init__(self, model: Encoder, options: Any) -> None:
         super().__init__()

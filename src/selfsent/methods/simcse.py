@@ -47,6 +47,7 @@ class SimCSELearner(Learner):
 
     options: SimCSE
     compares = "documents"
+    nests = True
 
     def __init__(self, model: Encoder, options: SimCSE) -> None:
         super().__init__(model, options)

@@ -146,6 +146,7 @@ class CosineLearner(Learner):
     """
 
     options: Cosine
+    nests = True
 
     def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
         """The loss of one batch of pairs; `labels` are (batch,) scores."""
@@ -173,6 +174,7 @@ class TripletLearner(Learner):
     """
 
     options: Triplet
+    nests = True
 
     def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
         """The loss of one batch of triplets."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -83,8 +84,14 @@ def score_base(corpus: Corpus, hold_out: HoldOut, base: str) -> dict[str, Before
     return _SCORED[key]
 
 
-def paired(before: Before, after: Scored) -> dict[str, Any]:
-    """Scores of base, trained model and lexical search on a task, with paired differences."""
+def paired(before: Before, after: Scored, sizes: Sequence[int] = ()) -> dict[str, Any]:
+    """Scores of base, trained model and lexical search on a task, with paired differences.
+
+    Args:
+        before: the base.
+        after: the trained model.
+        sizes: of its vectors, cut, each of which has a score, too.
+    """
     task = before.task
     scores = {"base": before.score, "trained": task.score(after), "with_words": task.score(Hybrid(after))}
     scores |= task.lexical
@@ -101,6 +108,8 @@ def paired(before: Before, after: Scored) -> dict[str, Any]:
             continue
         less = scores[one].minus(scores[other])
         found[name] = {"score": less.difference, "low": less.low, "high": less.high, "p": less.p}
+    for size in sizes:
+        found.setdefault("sizes", {})[str(size)] = task.score(after.cut(size)).to_json()
     return found | ({"asked": task.summary} if isinstance(task, KnownItemTask) else {})
 
 
