@@ -33,7 +33,6 @@ from selfsent.distributed import join
 from selfsent.errors import BaseEncoderError, DataError, RunError, SettingsError, TrainingError
 from selfsent.evaluation.dev import LABEL_FREE, Dev, check_dev, dev_task, scored
 from selfsent.evaluation.encoder import Encoder as Scored
-from selfsent.evaluation.encoders import as_encoder
 from selfsent.evaluation.hold_out import HoldOut
 from selfsent.evaluation.lexical import LEXICAL, LexicalEncoder
 from selfsent.evaluation.results import Score
@@ -41,7 +40,7 @@ from selfsent.evaluation.suites import TASKS
 from selfsent.evaluation.tasks.label_free import ContextTask
 from selfsent.files import read_json
 from selfsent.models.bases import resolve, weights_digest
-from selfsent.models.loading import load_encoder
+from selfsent.models.loading import load_encoder, load_prompted
 from selfsent.pipeline import read
 from selfsent.progress import Progress, shown
 from selfsent.settings import format_duration
@@ -202,7 +201,7 @@ class Comparison:
         if chosen:
             config = chosen.run.record["asked"]
             models = (chosen.run.directory / "model", config["base"])
-            encoders = (scored(load_encoder(resolve(model)), chosen.name) for model in models)
+            encoders = (scored(load_prompted(resolve(model)), chosen.name) for model in models)
             judges = opinions(self.corpus, self.hold_out, config["method"], *encoders)
             was_strong = found.dev in LABEL_FREE and is_strong(resolve(config["base"]))
             found = replace(found, judges=judges, was_strong=was_strong)
@@ -227,7 +226,7 @@ class Comparison:
         """The score of each untrained base, by name, and its time in seconds."""
         found, seconds = {}, {}
         for base in self.bases:
-            encoder = as_encoder(base.name)
+            encoder = scored(load_prompted(base.name), base.untrained)
             since = time.perf_counter()
             found[base.untrained] = task(encoder)
             seconds[base] = time.perf_counter() - since
@@ -289,6 +288,7 @@ class Comparison:
         if chosen:
             encoders[chosen.name] = scored(load_encoder(chosen.run.directory / "model"), chosen.name)
         wanted = {found.best_base, chosen.start if chosen else found.best_base}
-        encoders |= {base.untrained: as_encoder(base.name) for base in self.bases if base.untrained in wanted}
+        bases = {base.untrained: base.name for base in self.bases if base.untrained in wanted}
+        encoders |= {shown: scored(load_prompted(name), shown) for shown, name in bases.items()}
         encoders |= {shown: LexicalEncoder(kind) for kind, shown in LEXICAL.items()}
         return {name: task.score(encoder) for name, encoder in encoders.items()}

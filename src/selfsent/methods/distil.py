@@ -17,7 +17,7 @@ from selfsent.errors import SettingsError
 from selfsent.methods.contrast import ranking_loss, similarity_loss
 from selfsent.methods.method import Learner, Loss, Method, MethodOptions
 from selfsent.models.encoder import Encoder
-from selfsent.models.loading import load_encoder
+from selfsent.models.loading import load_prompted
 from selfsent.naming import names
 from selfsent.settings import Settings, setting
 
@@ -97,7 +97,7 @@ class DistilLearner(Learner):
     def __init__(self, model: Encoder, options: Distil) -> None:
         super().__init__(model, options)
         # In a tuple they are no submodules: neither trained, nor wrapped, nor part of checkpoints.
-        self.teachers = tuple(load_encoder(name).eval().requires_grad_(False) for name in options.teachers)
+        self.teachers = tuple(load_prompted(name).eval().requires_grad_(False) for name in options.teachers)
         self.sizes = [teacher.embedding_size for teacher in self.teachers]
         wanted, own = sum(self.sizes), model.embedding_size
         self.bridge: nn.Module = nn.Identity()

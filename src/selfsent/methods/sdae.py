@@ -40,7 +40,7 @@ class SDAE(MethodOptions):
     def views(self) -> tuple[View, ...]:
         """A damaged sentence, and the whole one."""
         lost = DeleteWords(self.lose) if self.lost == "deleted" else MaskWords(self.lose)
-        return View(noise=Chain((lost, SwapPairs(self.swap)))), View()
+        return View(noise=Chain((lost, SwapPairs(self.swap)))), View(side="bare")
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class SkipThoughts(MethodOptions):
 
     def views(self) -> tuple[View, ...]:
         """A sentence, the one before and the one after it."""
-        return View(), View(passage=Neighbour(-1)), View(passage=Neighbour(1))
+        return View(), *(View(passage=Neighbour(away), side="bare") for away in (-1, 1))
 
 
 def _rebuild(learner: Learner, decoder: RecurrentDecoder, vectors: Tensor, whole: Packed, output: nn.Linear) -> Loss:

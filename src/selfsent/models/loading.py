@@ -20,6 +20,7 @@ from selfsent.models.encoding import pack, prompt_of
 from selfsent.models.heads.language_model import load_head, predicts_by_decoder
 from selfsent.models.heads.layers import is_layer_mean
 from selfsent.models.heads.options import CNN_POOL, POOLINGS
+from selfsent.models.prompts import Prompts
 from selfsent.models.recurrent import RecurrentEncoder
 from selfsent.models.saved import is_recurrent, is_static, load_sentence_transformer, modules_of
 from selfsent.models.static import LONGEST, PlainTable, StaticEncoder
@@ -32,13 +33,16 @@ _LONG = 2048
 """Rough limit, in tokens, of the long probe."""
 
 
-def load_encoder(base: str | Path, pooling: Pooling | None = None, dropout: float | None = None) -> Encoder:
+def load_encoder(
+    base: str | Path, pooling: Pooling | None = None, dropout: float | None = None, prompts: Prompts | None = None
+) -> Encoder:
     """Load an encoder in float32: its modules, and the language-model head when the base has one.
 
     Args:
         base: `bundled`, a directory or a hub id; see `selfsent.models.bases.resolve`.
         pooling: name of the pooling; by default that of the base, else mean.
         dropout: dropout rate everywhere in the transformer; by default that of the base's configuration.
+        prompts: in place of its own.
 
     Raises:
         BaseEncoderError: the base cannot be found or loaded, has no single pooling after its tokens, or is not
@@ -68,14 +72,21 @@ def load_encoder(base: str | Path, pooling: Pooling | None = None, dropout: floa
     if difference:
         raise BaseEncoderError(
             f"selfsent cannot use {base}: for the same text it gets other {difference} than sentence-transformers does,"
-            " which may use a chat template, or leave a prompt out of the mean"
+            " which may use a chat template"
         )
     if (directory / SEARCH_FILE).is_file():
         weight = read_json(directory / SEARCH_FILE).get("lexical_weight")
         if not isinstance(weight, int | float) or not 0 <= weight <= LARGEST:
             raise BaseEncoderError(f"{base}: {SEARCH_FILE} must say lexical_weight, a number of 0 to {LARGEST:,}")
         encoder.lexical_weight = float(weight)
+    if prompts is not None:
+        prompts.put(encoder)
     return encoder
+
+
+def load_prompted(base: str | Path) -> Encoder:
+    """An encoder with its prompts as a run would train it: before texts of one kind, too."""
+    return load_encoder(base, prompts=Prompts.of(resolve(base)))
 
 
 def _load_static(directory: Path) -> StaticEncoder:
@@ -187,7 +198,8 @@ def _set_pooling(model: Any, index: int, pooling: Pooling | None) -> None:
     from sentence_transformers.sentence_transformer.modules import Pooling as PoolingModule
 
     if pooling is not None:
-        model[index] = PoolingModule(model[index].embedding_dimension, pooling)
+        included = getattr(model[index], "include_prompt", True)
+        model[index] = PoolingModule(model[index].embedding_dimension, pooling, included)
 
 
 def _runs_packed(token_modules: list[nn.Module]) -> bool:
@@ -218,14 +230,14 @@ def _difference_to_peer(encoder: Encoder) -> str | None:
         for text in (_PROBE, _PROBE * (min(int(encoder.tokenizer.model_max_length), _LONG) // 8 + 1)):
             features = peer.preprocess([text], prompt=prompt or None)
             theirs = features["input_ids"][features["attention_mask"].bool()].tolist()
-            if theirs and theirs != pack(encoder, [prompt + text]).ids.tolist():
+            if theirs and theirs != pack(encoder, [text], prompt).ids.tolist():
                 return "tokens"
             if not theirs:
                 break
         else:
             expected = peer.encode([_PROBE], prompt=prompt, show_progress_bar=False)[0]
             with torch.inference_mode(), without_dropout(encoder):
-                found = encoder(pack(encoder, [prompt + _PROBE]))[0].numpy()
+                found = encoder(pack(encoder, [_PROBE], prompt))[0].numpy()
             if len(found) != (size := encoder.embedding_size):
                 raise ValueError(f"its vectors have {len(found)} numbers, but its pooling says {size}")
             if not np.allclose(found, expected, rtol=1e-3, atol=1e-3 * max(1.0, float(np.abs(expected).max()))):

@@ -21,6 +21,7 @@ from selfsent.methods.postprocessing import whitened
 from selfsent.models.bases import resolve, weights_digest
 from selfsent.models.encoder import Pooling
 from selfsent.models.heads.options import CNN_POOL, HEADS, POOLINGS, name_of
+from selfsent.models.prompts import Prompts
 from selfsent.models.saved import (
     is_bare_table,
     is_sentence_encoder,
@@ -55,6 +56,7 @@ class Plan:
         ignored: settings the user gave that mean nothing to this method.
         longest: most steps where the user did not say how long; None for no limit.
         head: options of the head that the encoder is given; None to leave it as it is.
+        prompts: before queries, documents, and texts of one kind.
     """
 
     method: Method
@@ -67,6 +69,7 @@ class Plan:
     ignored: tuple[str, ...] = ()
     longest: int | None = None
     head: Any = None
+    prompts: Prompts = Prompts()  # noqa: RUF009 — it is frozen
 
     def summary(self) -> str:
         """The plan in one line."""
@@ -169,6 +172,7 @@ def config_of(plan: Plan, corpus: Corpus, rows: np.ndarray) -> dict[str, Any]:
         **({"head": {"name": name_of(plan.head), **dataclasses.asdict(plan.head)}} if plan.head else {}),
         "dropout": plan.dropout,
         "whiten": plan.whiten,
+        **({"prompts": dataclasses.asdict(plan.prompts)} if plan.prompts else {}),
         "corpus": {
             "source": corpus.source,
             "fingerprint": corpus.fingerprint,
@@ -224,7 +228,10 @@ def make_plan(method: Method, base: str | Path | None = None, **changes: Any) ->
     if pooling is None and head != CNN_POOL:
         own = saved or method.pooling
         pooling = cast(Pooling, own) if own in POOLINGS else None
-    return Plan(method, options, settings, str(base), pooling, dropout, float(whiten), ignored, longest, chosen_head)
+    joins = any(view.second_column is not None for view in options.views())
+    prompts = Prompts.of(directory, model.query_prompt, model.document_prompt, model.prompts and not joins)
+    rest = ignored, longest, chosen_head, prompts
+    return Plan(method, options, settings, str(base), pooling, dropout, float(whiten), *rest)
 
 
 def default_plan(corpus: Corpus, base: str | Path | None, **given: Any) -> tuple[Plan, str]:
