@@ -10,8 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from selfsent.augment.augmenter import Sentences
-from selfsent.augment.inflection import with_capitals_of
+from selfsent.augment.augmenter import Sentences, with_capitals_of
 from selfsent.augment.translate import batches
 from selfsent.data.random import uniforms
 from selfsent.data.views.tokens import IGNORED, Template, Tokens

@@ -23,6 +23,7 @@ from selfsent.display import counted
 from selfsent.distributed import by_first, rank, wait, world_size
 from selfsent.errors import SettingsError
 from selfsent.methods import Learner
+from selfsent.methods.matryoshka import all_sizes, of_sizes
 from selfsent.methods.postprocessing import ENOUGH, at_the_end, whiten
 from selfsent.methods.ranking import MNRL
 from selfsent.models.assemble import put_head
@@ -130,11 +131,14 @@ def _model_and_learner(plan: Plan) -> tuple[Encoder, Learner]:
     torch.manual_seed(plan.settings.seed)
     model = load_encoder(plan.base, plan.pooling, plan.dropout, plan.prompts)
     model.mini_batch_size = plan.settings.mini_batch_size  # before the learner copies it
+    model.space = ""  # training leaves that of the base
     if plan.head:
         put_head(model, plan.head)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        return model, plan.method.learner(model, plan.options)
+        learner = (of_sizes(plan.method.learner) if plan.sizes else plan.method.learner)(model, plan.options)
+    model.sizes = all_sizes(plan.sizes, model.embedding_size)  # as it is now: a learner may add layers
+    return model, learner
 
 
 def _batches(

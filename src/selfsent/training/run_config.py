@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from selfsent.errors import SettingsError
 from selfsent.models.heads.options import HEADS
 from selfsent.naming import names
 from selfsent.settings import check_limits, setting
@@ -41,8 +42,18 @@ class ModelOptions:
     document_prompt: str | None = setting(None, "put before each text that queries search (default: the base's)")
     prompts: bool = setting(True, "prompts before texts, where the base has any or they are given")
 
+    matryoshka: tuple[str, ...] = setting((), "sizes, as 256,128: so many first numbers are vectors too", metavar="N,N")
+
     def __post_init__(self) -> None:
+        object.__setattr__(self, "matryoshka", names(self.matryoshka))
         check_limits(self)
+        if not all(str(size).isdecimal() and int(size) for size in self.matryoshka):
+            raise SettingsError(f"matryoshka is {','.join(map(str, self.matryoshka))}; it must be sizes: 256,128,64")
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The sizes of vectors that are trained for, in descending order."""
+        return tuple(sorted({int(size) for size in self.matryoshka}, reverse=True))
 
 
 @dataclass(frozen=True)
@@ -66,9 +77,9 @@ class RunConfig:
     warranty: float | None = setting(
         None,
         "keep of the training only what finds more in held-out documents and costs general sentences X points at most"
-        " (default: 0.3), if nothing the base itself: see docs/exam.md",
+        " (default: 0.5), if nothing the base itself: see docs/exam.md",
         nargs="?",
-        const=0.3,
+        const=0.5,
         minimum=0.0,
     )
     trackers: tuple[str, ...] = setting((), "also log to tensorboard, wandb, mlflow ...", flags=("--track",))
