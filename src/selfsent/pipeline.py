@@ -277,7 +277,7 @@ def _notices(plan: Plan, corpus: Corpus, hold_out: HoldOut, request: Request) ->
         yield f"{method} reads {', '.join(read)} and not {', '.join(left)}"
     yield plan.summary()
     if plan.prompts:
-        yield f"prompts: {plan.prompts.summary} (no_prompts leaves them out)"
+        yield f"prompts: {plan.prompts.summary} (prompts=False leaves them out)"
     if plan.reads_documents and is_strong(plan.base):
         yield (
             "the base is a strong sentence encoder: rank with words, as search does; training adds little here, so look"

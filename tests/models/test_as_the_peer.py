@@ -77,6 +77,20 @@ def test_a_chat_template_is_left_out_of_a_plain_language_model(base_of, tmp_path
         load_encoder(whole)
 
 
+def test_code_that_comes_with_a_model_is_refused_and_not_needed_where_transformers_knows_it(base, tmp_path):
+    model = saved(base, tmp_path / "model")
+    about = json.loads((model / "config.json").read_text())
+    own = {"auto_map": {"AutoConfig": "configuration.NewConfig", "AutoModel": "modeling.NewModel"}}
+    (model / "config.json").write_text(json.dumps({**about, **own}))
+    (model / "modeling.py").write_text("raise SystemExit('it ran')")
+    np.testing.assert_array_equal(encode(load_encoder(model), TEXTS), encode(load_encoder(base), TEXTS))
+    (model / "config.json").write_text(json.dumps({**about, **own, "model_type": "new"}))
+    with pytest.raises(
+        BaseEncoderError, match=r"^[^\n]*needs code of its own \('new'\), and selfsent runs no code[^\n]*$"
+    ):
+        load_encoder(model)
+
+
 def test_a_prompt_that_the_pooling_leaves_out_is_left_out(base, tmp_path):
     prompts = {"prompts": {"q": "ba du: "}, "default_prompt_name": "q"}
     model = saved(base, tmp_path / "model", pooling={"include_prompt": False}, **prompts)

@@ -180,9 +180,8 @@ def pack(model: Encoder, texts: Sequence[str], prompt: str = "") -> Packed:
         >>> model(pack(model, ["the printer is dead", "it rains"])).shape
         torch.Size([2, 384])
     """
-    options = {"truncation": True, "max_length": model.tokenizer.model_max_length}
-    encoded = model.tokenizer([prompt + text for text in texts], **options)["input_ids"]
+    limit, left_out = model.tokenizer.model_max_length, model.left_out(prompt)
+    encoded = model.tokenizer([prompt + text for text in texts], truncation=True, max_length=limit)["input_ids"]
     lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
-    left_out = model.left_out(prompt)
     given = np.full(len(lengths), left_out) if left_out else None
     return Packed(_joined(encoded), lengths, device=model.device, given_left_out=given)

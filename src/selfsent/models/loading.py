@@ -124,7 +124,7 @@ def _load_recurrent(base: str | Path, directory: Path, pooling: Pooling | None) 
 
 
 def _load_transformer(base: str | Path, directory: Path, pooling: Pooling | None, dropout: float | None) -> Encoder:
-    from transformers import AutoConfig
+    from transformers import CONFIG_MAPPING, AutoConfig
 
     modules = modules_of(directory)
     kind, path = modules[0] if modules else ("Transformer", "")
@@ -133,6 +133,12 @@ def _load_transformer(base: str | Path, directory: Path, pooling: Pooling | None
         raise BaseEncoderError(f"the first module of {base} is a {kind}; selfsent needs a transformer there")
     if not (folder / "config.json").is_file() and (folder / "adapter_config.json").is_file():
         raise BaseEncoderError(f"{base} is a PEFT adapter without its base: merge the two, and save the whole model")
+    about = read_json(folder / "config.json")
+    if "auto_map" in about and about.get("model_type") not in CONFIG_MAPPING:
+        raise BaseEncoderError(
+            f"{base} needs code of its own ({about.get('model_type')!r}), and selfsent runs no code that comes with a model:"
+            " take a copy for a class that transformers has, or another base"
+        )
     config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
     rates = {name: dropout for name in DROPOUTS if dropout is not None and hasattr(config, name)}
     with torch.random.fork_rng([]):
