@@ -136,8 +136,8 @@ def _load_transformer(base: str | Path, directory: Path, pooling: Pooling | None
     about = read_json(folder / "config.json")
     if "auto_map" in about and about.get("model_type") not in CONFIG_MAPPING:
         raise BaseEncoderError(
-            f"{base} needs code of its own ({about.get('model_type')!r}), and selfsent runs no code that comes with a model:"
-            " take a copy for a class that transformers has, or another base"
+            f"{base} needs code of its own ({about.get('model_type')!r}), and selfsent runs no code that comes with a"
+            " model: take a copy for a class that transformers has, or another base"
         )
     config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
     rates = {name: dropout for name in DROPOUTS if dropout is not None and hasattr(config, name)}
