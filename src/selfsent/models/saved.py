@@ -41,6 +41,18 @@ def needs_selfsent(directory: Path) -> bool:
     return any(kind in CUSTOM for kind, _ in modules_of(directory))
 
 
+def transformer_folder(directory: Path) -> Path:
+    """Where the transformer of a saved model is."""
+    modules = modules_of(directory)
+    return directory / modules[0][1] if modules else directory
+
+
+def adapter_config(directory: Path) -> dict[str, Any] | None:
+    """The configuration of a PEFT adapter that a saved model has in place of a transformer; None for a whole one."""
+    folder = transformer_folder(directory)
+    return None if (folder / "config.json").is_file() else read_json(folder / "adapter_config.json") or None
+
+
 def is_static(directory: Path) -> bool:
     """Whether a saved model is a table of static embeddings, as sentence-transformers or model2vec saves it."""
     if modules := modules_of(directory):
