@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 
+from selfsent.augment.translate import marian
 from selfsent.errors import BaseEncoderError, HubFallbackWarning
 from selfsent.integrity import seal
 from selfsent.methods import get_method
@@ -131,6 +132,29 @@ def test_a_pickle_is_refused_where_there_is_nothing_else(model, name):
         resolve(model)
 
 
+@pytest.mark.parametrize(
+    "index",
+    [
+        {"weight_map": {"a": "model-1-of-1.safetensors", "b": "weights.dat"}},
+        {"weight_map": {"a": "pytorch_model.bin"}},
+        {"weight_map": {"a": "../model.safetensors"}},
+        {"weight_map": {"a": "a.safetensors\n"}},
+        {"weight_map": ["a"]},
+        [],
+    ],
+)
+def test_parts_of_weights_are_safetensors_beside_their_list(model, index):
+    """A list of safetensors files may name a pickle, which transformers then opens."""
+    file = model / "model.safetensors.index.json"
+    file.write_text(json.dumps({"weight_map": {"a": "model-00001-of-00001.safetensors"}}))
+    assert resolve(model) == model
+    file.write_text(json.dumps(index))
+    with pytest.raises(BaseEncoderError, match=r"index\.json names weights that are no safetensors file beside it"):
+        resolve(model)
+    with pytest.raises(BaseEncoderError, match="beside it"):
+        marian(str(model), 1)
+
+
 @pytest.mark.parametrize("name", ["modules.json", "model.safetensors"])
 def test_json_that_is_nested_too_deep_is_one_line(base_of, tmp_path, name):
     folder = shutil.copytree(base_of("bert"), tmp_path / "deep")
@@ -141,8 +165,6 @@ def test_json_that_is_nested_too_deep_is_one_line(base_of, tmp_path, name):
 
 
 def test_a_translator_s_code_is_neither_run_nor_asked_about(base_of, tmp_path, monkeypatch):
-    from selfsent.augment.translate import marian
-
     folder = shutil.copytree(base_of("bert"), tmp_path / "evil")
     about = json.loads((folder / "config.json").read_text())
     code = {"auto_map": {"AutoConfig": "evil.Evil", "AutoModelForSeq2SeqLM": "evil.Evil"}, "model_type": "evil"}

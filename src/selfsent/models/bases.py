@@ -23,6 +23,7 @@ SHIPPED = {BUNDLED: "static", ENCODER: "encoder", RAW: "raw", RAW_STATIC: "raw_s
 transformer; and from raw text alone, without teacher or label, a transformer and static embeddings."""
 _KINDS = "a base encoder is a directory, a hub id, or 'bundled' or another that ships with selfsent"
 _HUB_FILES = ["README.md", "*.json", "*.txt", "*.jinja", "*.model", "*.safetensors", "*/*.json", "*/*.safetensors"]
+_PART = re.compile(r"[\w.-]+\.safetensors")
 _HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
 
@@ -115,6 +116,12 @@ def refuse_unsafe(directory: Path) -> None:
                 f"{pickles[0]} is a pickle, which may run code when it is opened: only safetensors are read; ask"
                 " for a safetensors version, or convert it if you trust it: SentenceTransformer(MODEL).save(DIRECTORY)"
             )
+        for file in sorted(folder.glob("*.safetensors.index.json")):  # by its end a part is read as what it is
+            parts = read_json(file).get("weight_map")
+            if not isinstance(parts, dict) or not all(_PART.fullmatch(str(part)) for part in parts.values()):
+                raise BaseEncoderError(
+                    f"{file} names weights that are no safetensors file beside it: ask for another copy"
+                )
     if damaged := broken_seal(directory):
         raise BaseEncoderError(f"{damaged} is damaged: it is not as it was written: copy the model again, or train it")
 
@@ -132,7 +139,7 @@ def _from_hub(name: str) -> Path:
         cached = Path(snapshot_download(name, allow_patterns=_HUB_FILES, local_files_only=True))
         if any(cached.rglob("*.safetensors")):  # more than a tokenizer that another program has fetched
             return cached
-    except Exception:  # not in the cache, whatever the reason
+    except Exception:  # nosec B110 # not in the cache, whatever the reason
         pass
     try:
         return Path(snapshot_download(name, allow_patterns=_HUB_FILES, etag_timeout=5))

@@ -70,9 +70,9 @@ class RunConfig:
     warranty: float | None = setting(
         None,
         "keep of the training only what finds more in held-out documents and costs general sentences X points at most"
-        " (default: 0.3), if nothing the base itself: see docs/exam.md",
+        " (default: 0.5), if nothing the base itself: see docs/exam.md",
         nargs="?",
-        const=0.3,
+        const=0.5,
         minimum=0.0,
     )
     trackers: tuple[str, ...] = setting((), "also log to tensorboard, wandb, mlflow ...", flags=("--track",))
