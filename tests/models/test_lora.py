@@ -184,8 +184,11 @@ def test_an_adapter_in_a_pickle_or_damaged_is_refused(base_of, tmp_path):
     path = tmp_path / "run/model/adapter_model.safetensors"
     shutil.copytree(tmp_path / "run/model", tmp_path / "pickled")
     (tmp_path / "pickled/adapter_model.safetensors").rename(tmp_path / "pickled/adapter_model.bin")
-    with pytest.raises(BaseEncoderError, match="is a pickle"):
-        load_encoder(tmp_path / "pickled")
+    for beside in (None, "model.safetensors", "config.json"):
+        if beside:
+            shutil.copy(base_of("bert") / beside, tmp_path / "pickled")
+        with pytest.raises(BaseEncoderError, match="is a pickle"):
+            load_encoder(tmp_path / "pickled")
     content = bytearray(path.read_bytes())
     content[-5] ^= 1
     path.write_bytes(content)

@@ -110,8 +110,10 @@ def refuse_unsafe(directory: Path) -> None:
             if path.suffix in (".bin", ".pt", ".pth", ".ckpt", ".pkl")
             and path.stem.startswith(("pytorch_model", "model", "adapter_model"))
         ]
-        safe = ("model.safetensors", "model.safetensors.index.json", "adapter_model.safetensors")
-        if pickles and not any((folder / name).is_file() for name in safe):
+        whole = [folder / f"model.safetensors{end}" for end in ("", ".index.json")]
+        beside = {True: [folder / "adapter_model.safetensors"], False: whole}
+        pickles = [path for path in pickles if not any(f.is_file() for f in beside[path.stem.startswith("adapter")])]
+        if pickles:
             raise BaseEncoderError(
                 f"{pickles[0]} is a pickle, which may run code when it is opened: only safetensors are read; ask"
                 " for a safetensors version, or convert it if you trust it: SentenceTransformer(MODEL).save(DIRECTORY)"

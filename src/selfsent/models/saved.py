@@ -48,9 +48,8 @@ def transformer_folder(directory: Path) -> Path:
 
 
 def adapter_config(directory: Path) -> dict[str, Any] | None:
-    """The configuration of a PEFT adapter that a saved model has in place of a transformer; None for a whole one."""
-    folder = transformer_folder(directory)
-    return None if (folder / "config.json").is_file() else read_json(folder / "adapter_config.json") or None
+    """The configuration of a saved model's PEFT adapter, whose base is elsewhere; None where the model is whole."""
+    return read_json(transformer_folder(directory) / "adapter_config.json") or None
 
 
 def is_static(directory: Path) -> bool:

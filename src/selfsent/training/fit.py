@@ -139,7 +139,7 @@ def _encoder(plan: Plan) -> Encoder:
     return model
 
 
-def _model_and_learner(plan: Plan, low: bool) -> tuple[Encoder, Learner]:
+def _model_and_learner(plan: Plan, low: bool = False) -> tuple[Encoder, Learner]:
     """The encoder of a plan and its learner; their random initial weights are a function of the seed.
 
     Args:
