@@ -19,10 +19,11 @@ from selfsent.data.corpus import Corpus, read_corpus
 from selfsent.distributed import by_first, join, rank, wait
 from selfsent.errors import DataError, SettingsError
 from selfsent.evaluation.datasets.leaks import trained_by
-from selfsent.evaluation.dev import LABEL_FREE, check_dev, dev_scorer, scored
+from selfsent.evaluation.dev import check_dev, dev_scorer, scored
 from selfsent.evaluation.exam import Exam
 from selfsent.evaluation.hold_out import HoldOut
 from selfsent.evaluation.suites import TASKS
+from selfsent.evaluation.tasks.context import CONTEXT
 from selfsent.evaluation.warranty import held_exam
 from selfsent.files import remove, write_json, write_text
 from selfsent.methods import METHODS, get_method, method_of
@@ -136,7 +137,7 @@ def _prepared(
         labelled = plan.options.labels() is not None
         warn = (lambda line: None if dev else notice(_LABELLED)) if labelled else notice
         pairs = plan.contrasts_pairs and not augmenters  # views of one text are not a search pair
-        hold_out = HoldOut.of(corpus, dev in LABEL_FREE, warn, plan.joins, hold_out, dev == "judges", pairs)
+        hold_out = HoldOut.of(corpus, dev == CONTEXT, warn, plan.joins, hold_out, pairs)
     hold_out = replace(hold_out, train=rows_with_neighbours(plan, corpus, hold_out.train, notice))
     hold_out = hold_out.thinned(request.run_config.sentences)
     if there:
@@ -219,7 +220,8 @@ def _finish(
     if hold_out.test is not None:
         try:
             before = score_base(corpus, hold_out, base)
-            scores = {name: paired(each, after) for name, each in before.items()}
+            sizes = directory.record["asked"].get("sizes", ())
+            scores = {name: paired(each, after, sizes) for name, each in before.items()}
             first = next(iter(before.values()))
             neighbours = neighbours_of(*first.texts, first.sides, after.sides(*first.texts))
         except DataError as error:  # only near-duplicates: a model without a score

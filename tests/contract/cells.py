@@ -47,7 +47,7 @@ class Cell:
         if self.refusal:
             return self.method != "sent2vec"
         if self.described.default_base:
-            return self.architecture == (tiny.STATIC if self.method == "sent2vec" else tiny.RECURRENT[0])
+            return self.architecture == tiny.STATIC
         return self.architecture in (SLICE[:1] if self.described.supervised else SLICE)
 
     @property

@@ -14,7 +14,7 @@ from selfsent.data.packed import Packed, concatenate
 from selfsent.distributed import gather, world_size
 from selfsent.foreign.torch import move_all
 from selfsent.methods.contrast import nt_xent
-from selfsent.methods.method import OF_SENTENCES, Compares, Learner, Loss, Method
+from selfsent.methods.method import Compares, Learner, Loss, Method
 from selfsent.methods.positives import PairOptions
 from selfsent.models.encoder import Encoder
 from selfsent.settings import Settings, setting
@@ -201,7 +201,6 @@ Bootstrap.method = Method("bootstrap", Bootstrap, BootstrapLearner).but(
     defaults=Settings(batch_size=64, learning_rate=3e-4, epochs=1),
     large_learning_rate=5e-5,
     presets={"published": {"loss": "cosine", "predictor_rate": 1.0}, "faithful": _FAITHFUL},
-    aimed_at=OF_SENTENCES,
 )
 
 NTXent.method = Bootstrap.method.but(

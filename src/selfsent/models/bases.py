@@ -31,8 +31,8 @@ def resolve(base: str | os.PathLike[str]) -> Path:
     """The local directory of a base encoder, fetched from the hub when it is an id that is not in the hub's cache yet.
 
     Args:
-        base: the name of an encoder that ships with selfsent, an untrained one (`gru`, `lstm`, `bilstm`, `bert`,
-            `albert` or `random-table`, with `:SIZE` and `:SOURCE` as in `NewBase`), a directory in transformers or
+        base: the name of an encoder that ships with selfsent, an untrained one (`bert`, `albert` or
+            `random-table`, with `:SIZE` and `:SOURCE` as in `NewBase`), a directory in transformers or
             sentence-transformers layout, the directory of a finished run, or a hub id.
 
     Raises:

@@ -54,6 +54,10 @@ class Encoder(nn.Module):
     """Weight of BM25 added to the cosine in a search; a directory may override it in `search.json`."""
     mini_batch_size: int | None = None
     """Sentences that go through it at a time, each part twice in training; None for all. See `forward`."""
+    sizes: tuple[int, ...] = ()
+    """How many of a vector's first numbers it was trained for, the whole width first; empty for the whole alone."""
+    space = ""
+    """Fingerprint of the encoder in whose space its vectors are, if it learned them; see `same_space`."""
     _stem = 1
     """Leading modules that make the first token states."""
     tokenizer: Any
@@ -335,5 +339,17 @@ class Encoder(nn.Module):
             self.sentence_transformer.save(str(directory), create_model_card=False)
         if self.language_model_head is not None:
             save_head(self.language_model_head, directory, self.transformer)
-        if self.lexical_weight != type(self).lexical_weight:
-            write_json(directory / SEARCH_FILE, {"lexical_weight": self.lexical_weight})
+        about = {"sizes": self.sizes, "space": self.space}
+        if self.lexical_weight != type(self).lexical_weight or any(about.values()):
+            told = {name: value for name, value in about.items() if value}
+            write_json(directory / SEARCH_FILE, {"lexical_weight": self.lexical_weight, **told})
+
+    def cut(self, size: int) -> None:
+        """Keep at most the first `size` numbers of each vector, and the length 1 where whole vectors have it."""
+        if size >= (width := self.embedding_size):
+            return
+        last, weight = list(self.sentence_transformer)[-1], next(self.parameters())
+        self.put_affine(torch.eye(width, device=weight.device)[:size], weight.new_zeros(size, dtype=torch.float32))
+        if type(last).__name__ == "Normalize":
+            self.sentence_transformer.append(copy.deepcopy(last))
+        self.to(weight.device, weight.dtype)

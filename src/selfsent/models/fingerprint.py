@@ -29,6 +29,16 @@ def fingerprint(model: Encoder) -> str:
     return found.hexdigest()[:16]
 
 
+def share_space(one: tuple[str, str], other: tuple[str, str]) -> bool:
+    """Whether vectors of two encoders can be compared: one learned the space of the other, or both that of a third.
+
+    Args:
+        one: its fingerprint, and that of the encoder whose space it learned, or an empty string.
+        other: likewise.
+    """
+    return not {*one}.isdisjoint({*other} - {""})
+
+
 def files_fingerprint(model: str) -> str:
     """A short digest of a model's files, the same on every machine that has the same model."""
     directory, found = resolve(model), hashlib.sha256()

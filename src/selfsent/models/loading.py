@@ -75,10 +75,12 @@ def load_encoder(
             " which may use a chat template, or leave a prompt out of the mean"
         )
     if (directory / SEARCH_FILE).is_file():
-        weight = read_json(directory / SEARCH_FILE).get("lexical_weight")
+        about = read_json(directory / SEARCH_FILE)
+        weight = about.get("lexical_weight")
         if not isinstance(weight, int | float) or not 0 <= weight <= LARGEST:
             raise BaseEncoderError(f"{base}: {SEARCH_FILE} must say lexical_weight, a number of 0 to {LARGEST:,}")
         encoder.lexical_weight = float(weight)
+        encoder.sizes, encoder.space = tuple(map(int, about.get("sizes", ()))), str(about.get("space", ""))
     return encoder
 
 

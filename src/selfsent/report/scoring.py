@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -12,11 +13,10 @@ from selfsent.data.corpus import Corpus
 from selfsent.errors import DataError
 from selfsent.evaluation.dev import scored
 from selfsent.evaluation.encoders import Encoder as Scored
-from selfsent.evaluation.hold_out import HoldOut
-from selfsent.evaluation.label_free import HeldOut
+from selfsent.evaluation.hold_out import HoldOut, by_document
 from selfsent.evaluation.lexical import Hybrid
 from selfsent.evaluation.results import Score
-from selfsent.evaluation.tasks.label_free import ContextTask
+from selfsent.evaluation.tasks.context import ContextTask
 from selfsent.evaluation.tasks.retrieval import KnownItemTask, first_finds_rest, text_finds_partner
 from selfsent.models.bases import resolve, weights_digest
 from selfsent.models.loading import load_encoder
@@ -69,7 +69,7 @@ def score_base(corpus: Corpus, hold_out: HoldOut, base: str) -> dict[str, Before
         else:
             tasks.append(ContextTask(corpus, rows))
             with suppress(DataError):
-                tasks.append(first_finds_rest(HeldOut(corpus, rows).documents))
+                tasks.append(first_finds_rest(by_document(corpus, rows)))
         encoder, found = scored(load_encoder(base), "base"), {}
         for task in tasks:
             with_words = None
@@ -84,8 +84,14 @@ def score_base(corpus: Corpus, hold_out: HoldOut, base: str) -> dict[str, Before
     return _SCORED[key]
 
 
-def paired(before: Before, after: Scored) -> dict[str, Any]:
-    """Scores of base, trained model and lexical search on a task, with paired differences."""
+def paired(before: Before, after: Scored, sizes: Sequence[int] = ()) -> dict[str, Any]:
+    """Scores of base, trained model and lexical search on a task, with paired differences.
+
+    Args:
+        before: the base.
+        after: the trained model.
+        sizes: of its vectors, cut, each of which has a score, too.
+    """
     task = before.task
     scores = {"base": before.score, "trained": task.score(after), "with_words": task.score(Hybrid(after))}
     scores |= task.lexical
@@ -102,6 +108,8 @@ def paired(before: Before, after: Scored) -> dict[str, Any]:
             continue
         less = scores[one].minus(scores[other])
         found[name] = {"score": less.difference, "low": less.low, "high": less.high, "p": less.p}
+    for size in sizes:
+        found.setdefault("sizes", {})[str(size)] = task.score(after.cut(size)).to_json()
     return found | ({"asked": task.summary} if isinstance(task, KnownItemTask) else {})
 
 

@@ -22,6 +22,7 @@ from selfsent.display import counted
 from selfsent.distributed import by_first, rank, wait, world_size
 from selfsent.errors import SettingsError
 from selfsent.methods import Learner
+from selfsent.methods.matryoshka import all_sizes, of_sizes
 from selfsent.methods.postprocessing import ENOUGH, at_the_end, whiten
 from selfsent.methods.ranking import MNRL
 from selfsent.models.assemble import put_head
@@ -154,11 +155,13 @@ def _model_and_learner(plan: Plan, low: bool = False) -> tuple[Encoder, Learner]
     if low:
         halve(model)
     model.mini_batch_size = plan.settings.mini_batch_size  # before the learner copies it
+    model.space = ""  # training leaves that of the base
     if plan.head:
         put_head(model, plan.head)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        learner = plan.method.learner(model, plan.options)
+        learner = (of_sizes(plan.method.learner) if plan.sizes else plan.method.learner)(model, plan.options)
+    model.sizes = all_sizes(plan.sizes, model.embedding_size)  # as it is now: a learner may add layers
     if plan.lora:
         trained = {each for group in learner.parameter_groups(plan.settings) for each in group["params"]}
         if trained.isdisjoint(learner.model.transformer.parameters()):

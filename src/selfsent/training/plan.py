@@ -14,7 +14,7 @@ import numpy as np
 from selfsent.data.corpus import Corpus
 from selfsent.data.views.view import View
 from selfsent.errors import SettingsError, guess
-from selfsent.methods import Method, whose_option
+from selfsent.methods import METHODS, Method, whose_option
 from selfsent.methods.method import STATIC_STEPS, MethodOptions
 from selfsent.methods.positives import NOISES
 from selfsent.methods.postprocessing import whitened
@@ -57,6 +57,7 @@ class Plan:
         ignored: settings the user gave that mean nothing to this method.
         longest: most steps where the user did not say how long; None for no limit.
         head: options of the head that the encoder is given; None to leave it as it is.
+        sizes: of vectors that are trained for besides the whole, in descending order.
         lora: rank of the adapters that are trained in place of the transformer; None to train that.
         keep_adapter: whether they are saved by themselves.
     """
@@ -71,6 +72,7 @@ class Plan:
     ignored: tuple[str, ...] = ()
     longest: int | None = None
     head: Any = None
+    sizes: tuple[int, ...] = ()
     lora: int | None = None
     keep_adapter: bool = False
 
@@ -79,7 +81,8 @@ class Plan:
         how = "a fit, without steps" if self.method.closed_form else self.settings.summary()
         pooled = f"pooling {self.pooling}, " if self.pooling else ""
         adapted = f", LoRA of rank {self.lora}" if self.lora else ""
-        return f"{self.method.name} from {self.base}: {pooled}{how}{adapted}{whitened(self.whiten)}"
+        of_sizes = f", for sizes {','.join(map(str, self.sizes))}, too" if self.sizes else ""
+        return f"{self.method.name} from {self.base}: {pooled}{how}{adapted}{whitened(self.whiten)}{of_sizes}"
 
     @property
     def encoders(self) -> list[Path]:
@@ -176,6 +179,7 @@ def config_of(plan: Plan, corpus: Corpus, rows: np.ndarray) -> dict[str, Any]:
         **({"head": {"name": name_of(plan.head), **dataclasses.asdict(plan.head)}} if plan.head else {}),
         "dropout": plan.dropout,
         "whiten": plan.whiten,
+        **({"sizes": list(plan.sizes)} if plan.sizes else {}),
         **({"lora": plan.lora, "keep_adapter": plan.keep_adapter} if plan.lora else {}),
         "corpus": {
             "source": corpus.source,
@@ -228,13 +232,14 @@ def make_plan(method: Method, base: str | Path | None = None, **changes: Any) ->
     if options.reads_whole_documents and not preset and "max_length" not in changes:
         settings = settings.but(max_length=LONGEST_DOCUMENT)
     if whiten is None:
-        whiten = method.static_whiten if not preset and knows and is_bare_table(directory) else 0.0
-    _check(method, settings, options, whiten)
+        turned = knows and is_bare_table(directory) and not (preset or model.sizes)
+        whiten = method.static_whiten if turned else 0.0
+    _check(method, settings, options, whiten, model.sizes)
     if pooling is None and head != CNN_POOL:
         own = saved or method.pooling
         pooling = cast(Pooling, own) if own in POOLINGS else None
-    parts = method, options, settings, str(base), pooling, dropout, float(whiten)
-    return Plan(*parts, ignored, longest, chosen_head, model.lora, model.keep_adapter)
+    made = method, options, settings, str(base), pooling, dropout, float(whiten), ignored, longest, chosen_head
+    return Plan(*made, model.sizes, model.lora, model.keep_adapter)
 
 
 def default_plan(corpus: Corpus, base: str | Path | None, **given: Any) -> tuple[Plan, str]:
@@ -286,7 +291,7 @@ def _changed(method: Method, start: Settings, changes: Mapping[str, Any]) -> tup
     return settings, method.options(**{name: changes[name] for name in changes if name in own}), ignored
 
 
-def _check(method: Method, settings: Settings, options: Any, whiten: float) -> None:
+def _check(method: Method, settings: Settings, options: Any, whiten: float, sizes: tuple[int, ...]) -> None:
     """Reject conflicting settings.
 
     Raises:
@@ -296,6 +301,13 @@ def _check(method: Method, settings: Settings, options: Any, whiten: float) -> N
         raise SettingsError("whitening is whitened already: leave out `whiten`, or give `strength`")
     if whiten and any(view.second_column is not None for view in options.views()):
         raise SettingsError(f"{method.name} makes scores, not vectors that could be whitened: leave out `whiten`")
+    if whiten and getattr(options, "space", None) == "teacher":
+        raise SettingsError("whitening leaves the space of the teacher: leave out `whiten` or space=teacher")
+    if sizes and not method.learner.nests:
+        able = ", ".join(name for name, other in METHODS.items() if other.learner.nests)
+        raise SettingsError(f"`matryoshka` is for methods whose loss compares vectors: {able}")
+    if sizes and whiten:
+        raise SettingsError("whitening turns vectors, so that sizes are lost: leave out `matryoshka` or `whiten`")
     check_batch_size(method, options, settings.batch_size)
     if options.is_batchwise and settings.accumulate > 1:
         raise SettingsError(

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from selfsent.errors import SettingsError
 from selfsent.models.heads.options import HEADS
 from selfsent.naming import names
 from selfsent.settings import check_limits, setting
@@ -45,8 +46,18 @@ class ModelOptions:
         maximum=1.0,
     )
 
+    matryoshka: tuple[str, ...] = setting((), "sizes, as 256,128: so many first numbers are vectors too", metavar="N,N")
+
     def __post_init__(self) -> None:
+        object.__setattr__(self, "matryoshka", names(self.matryoshka))
         check_limits(self)
+        if not all(str(size).isdecimal() and int(size) for size in self.matryoshka):
+            raise SettingsError(f"matryoshka is {','.join(map(str, self.matryoshka))}; it must be sizes: 256,128,64")
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The sizes of vectors that are trained for, in descending order."""
+        return tuple(sorted({int(size) for size in self.matryoshka}, reverse=True))
 
 
 @dataclass(frozen=True)
