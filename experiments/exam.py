@@ -30,7 +30,7 @@ from selfsent.evaluation.exam_models import WEIGHTS
 from selfsent.evaluation.hold_out import limited
 from selfsent.evaluation.lexical import Hybrid
 from selfsent.evaluation.stats.resampling import paired_best
-from selfsent.evaluation.tasks.label_free import ContextTask
+from selfsent.evaluation.tasks.context import ContextTask
 from selfsent.files import read_json, write_json
 from selfsent.lexical import BM25, Analyzer
 

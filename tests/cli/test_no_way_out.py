@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import given, strategies as st
 
-from selfsent.comparison.trials import Base, Trial, over_seeds
+from selfsent.comparison.trials import Base, Trial, placed
 from selfsent.errors import SettingsError
 from selfsent.recipes.document import Section
 from selfsent.recipes.stage import read_stage
@@ -71,8 +71,8 @@ names = st.one_of(st.sampled_from(HOSTILE), st.text(), st.text("./\\~a"))
 
 @given(names)
 def test_a_method_s_folder_is_in_that_of_the_comparison(name):
-    plan = SimpleNamespace(method=SimpleNamespace(closed_form=False), settings=SimpleNamespace(seed=0))
-    [trial] = over_seeds([Trial(name, Base("bundled"), plan)], {name: {}}, Path("out"), 1)
+    plan = SimpleNamespace(settings=SimpleNamespace(seed=0))
+    [trial] = placed([Trial(name, Base("bundled"), plan)], {name: {}}, Path("out"))
     parent, folder = trial.path.parent, trial.path.name
     assert parent == Path("out/methods")
     assert folder.strip(".")

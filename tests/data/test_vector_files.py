@@ -87,11 +87,3 @@ def test_other_binary_forms_are_never_opened(content, tmp_path):
     (tmp_path / "vectors.kv").write_bytes(content)
     with pytest.raises(DataError, match=r"line 1: expected a word .*save_word2vec_format"):
         as_encoder(f"glove:{tmp_path}/vectors.kv")(["red"])
-
-
-def test_a_recurrent_network_takes_them(vectors):
-    from selfsent.models.new_bases import _read_file
-
-    tokenizer, table = _read_file(vectors[1])
-    rows = tokenizer.convert_tokens_to_ids(vectors[0].index_to_key)
-    np.testing.assert_array_equal(table.numpy()[rows], vectors[0].vectors)

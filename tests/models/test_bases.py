@@ -84,12 +84,11 @@ def test_a_transformer_of_a_shape_is_made_where_it_is_named(tmp_path, monkeypatc
 @pytest.mark.parametrize(
     ("name", "complaint"),
     [
-        *((name, "LAYERSxWIDTH") for name in ("bert:64", "gru:2x64", "bert:1x65", "bert:0x64", "gru:0")),
+        *((name, "LAYERSxWIDTH") for name in ("bert:64", "bert:1x65", "bert:0x64")),
         ("random-table:0", "the size is a number of 1 to 16384"),
         ("random-table:12:bundled", "takes a size alone, as in random-table:100"),
         ("bert:1x64:bundled", "has no cls token"),
-        ("bilstm:bundled-raw", "bundled-raw is neither a file of word vectors nor a table"),
-        ("bilstm:./nowhere.txt", "there is no directory ./nowhere.txt"),
+        ("bert:1x64:./nowhere", "there is no directory ./nowhere"),
     ],
 )
 def test_what_the_name_of_an_untrained_base_cannot_be(name, complaint):
