@@ -94,6 +94,8 @@ class Request:
             raise SettingsError(
                 f"views= makes two views, and {method.name} reads one: give method=bootstrap, ntxent, simcse or mnrl"
             )
+        if plan.keep_adapter and self.run_config.warranty is not None:
+            raise SettingsError("a warranty mixes whole weights: leave out keep_adapter")
         return plan, augmenters
 
 

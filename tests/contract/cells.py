@@ -10,6 +10,7 @@ import torch
 import tiny
 from selfsent.methods import METHODS
 from selfsent.models.loading import load_encoder
+from selfsent.models.lora import put_lora
 from selfsent.settings import Settings
 
 SLICE = ("bert", tiny.STATIC)
@@ -78,14 +79,16 @@ class Cell:
             return "its decoder predicts words, not its encoder"
         return ""
 
-    def learner(self, directory, dropout=0.1, **options):
-        """A learner, in training mode."""
+    def learner(self, directory, dropout=0.1, lora=None, **options):
+        """A learner, in training mode; with adapters of a rank, where one is given."""
         # The first token of a causal model sees nothing but itself.
         pooling = "lasttoken" if self.architecture in tiny.CAUSAL else self.described.pooling
         torch.manual_seed(0)
         chosen = self.options(directory, **options)
         bare = self.architecture in BARE
         encoder = load_encoder(directory) if bare else load_encoder(directory, pooling, dropout)
+        if lora:
+            put_lora(encoder, lora, str(directory))
         return self.described.learner(encoder, chosen).train()
 
     def options(self, directory="bundled-raw", **options):

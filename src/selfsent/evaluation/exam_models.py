@@ -119,5 +119,6 @@ def compare_on_exam(
         encoder = load()
         progress(encoder.name)
         found += rankings_of(encoder, dev, test)
-    found.sort(key=lambda ranking: -ranking.dev.score)
+    best = max(found, key=lambda ranking: ranking.dev.score)
+    found.sort(key=lambda ranking: (ranking is not best, -ranking.test.score))
     return Verdict(side_by_side([Result(ranking.name, {NAME: ranking.test}) for ranking in found]))

@@ -13,15 +13,16 @@ from selfsent.errors import BaseEncoderError, SelfsentError, first_line
 from selfsent.files import read_json
 from selfsent.foreign.transformers import silent
 from selfsent.lexical.scores import LARGEST, SEARCH_FILE
-from selfsent.models.bases import resolve
+from selfsent.models.bases import below_adapter, resolve
 from selfsent.models.dropout import DROPOUTS, without_dropout
 from selfsent.models.encoder import Encoder, Pooling, pooling_index
 from selfsent.models.encoding import pack, prompt_of
-from selfsent.models.heads.language_model import load_head, predicts_by_decoder
+from selfsent.models.heads.language_model import HEAD_FILE, load_head, predicts_by_decoder
 from selfsent.models.heads.layers import is_layer_mean
 from selfsent.models.heads.options import CNN_POOL, POOLINGS
+from selfsent.models.lora import merge, require_peft
 from selfsent.models.recurrent import RecurrentEncoder
-from selfsent.models.saved import is_recurrent, is_static, load_sentence_transformer, modules_of
+from selfsent.models.saved import is_recurrent, is_static, load_sentence_transformer, modules_of, transformer_folder
 from selfsent.models.static import LONGEST, PlainTable, StaticEncoder
 from selfsent.models.token_states import position_offset
 
@@ -32,13 +33,16 @@ _LONG = 2048
 """Rough limit, in tokens, of the long probe."""
 
 
-def load_encoder(base: str | Path, pooling: Pooling | None = None, dropout: float | None = None) -> Encoder:
+def load_encoder(
+    base: str | Path, pooling: Pooling | None = None, dropout: float | None = None, keep_adapter: bool = False
+) -> Encoder:
     """Load an encoder in float32: its modules, and the language-model head when the base has one.
 
     Args:
         base: `bundled`, a directory or a hub id; see `selfsent.models.bases.resolve`.
         pooling: name of the pooling; by default that of the base, else mean.
         dropout: dropout rate everywhere in the transformer; by default that of the base's configuration.
+        keep_adapter: whether a PEFT adapter is left as it is, instead of merged with the weights of its base.
 
     Raises:
         BaseEncoderError: the base cannot be found or loaded, has no single pooling after its tokens, or is not
@@ -56,7 +60,7 @@ def load_encoder(base: str | Path, pooling: Pooling | None = None, dropout: floa
         elif is_recurrent(directory):
             encoder = _load_recurrent(base, directory, pooling)
         else:
-            encoder = _load_transformer(base, directory, pooling, dropout)
+            encoder = _load_transformer(base, directory, pooling, dropout, keep_adapter)
         if dropout and not encoder.has_transformer:
             raise BaseEncoderError(f"{base} is {encoder.kind}, without dropout: leave out `dropout`")
         _truncate(encoder)
@@ -112,17 +116,18 @@ def _load_recurrent(base: str | Path, directory: Path, pooling: Pooling | None) 
     return RecurrentEncoder(model)
 
 
-def _load_transformer(base: str | Path, directory: Path, pooling: Pooling | None, dropout: float | None) -> Encoder:
+def _load_transformer(
+    base: str | Path, directory: Path, pooling: Pooling | None, dropout: float | None, keep_adapter: bool
+) -> Encoder:
     from transformers import AutoConfig
 
-    modules = modules_of(directory)
-    kind, path = modules[0] if modules else ("Transformer", "")
-    folder = directory / path
-    if (kind := kind.rpartition(".")[2]) != "Transformer":
+    modules, folder = modules_of(directory), transformer_folder(directory)
+    if modules and (kind := modules[0][0].rpartition(".")[2]) != "Transformer":
         raise BaseEncoderError(f"the first module of {base} is a {kind}; selfsent needs a transformer there")
-    if not (folder / "config.json").is_file() and (folder / "adapter_config.json").is_file():
-        raise BaseEncoderError(f"{base} is a PEFT adapter without its base: merge the two, and save the whole model")
-    config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
+    if adapted := below_adapter(directory):
+        require_peft()
+        folder = folder if (folder / HEAD_FILE).is_file() else adapted
+    config = AutoConfig.from_pretrained(adapted or folder, trust_remote_code=False)
     rates = {name: dropout for name in DROPOUTS if dropout is not None and hasattr(config, name)}
     with torch.random.fork_rng([]):
         torch.manual_seed(0)  # weights missing in the files, such as a pooler, are the same in every process
@@ -145,7 +150,11 @@ def _load_transformer(base: str | Path, directory: Path, pooling: Pooling | None
     _set_pooling(model, index, pooling)
     if (mode := model[index].pooling_mode) not in (*POOLINGS, CNN_POOL):
         raise BaseEncoderError(f"{base} pools by {mode}, selfsent by {', '.join(POOLINGS)}: choose one with `pooling`")
-    return Encoder(model, head, folder if predicts_by_decoder(config) else None)
+    encoder = Encoder(model, head, (adapted or folder) if predicts_by_decoder(config) else None)
+    if adapted and not keep_adapter:
+        merge(encoder)
+        encoder.transformer.requires_grad_(True)
+    return encoder
 
 
 def _keep_encoder_half(base: str | Path, module: Any, saved: bool) -> None:

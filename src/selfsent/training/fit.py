@@ -26,16 +26,18 @@ from selfsent.methods.matryoshka import all_sizes, of_sizes
 from selfsent.methods.postprocessing import ENOUGH, at_the_end, whiten
 from selfsent.methods.ranking import MNRL
 from selfsent.models.assemble import put_head
+from selfsent.models.bases import known_elsewhere
 from selfsent.models.encoder import Encoder
 from selfsent.models.health import SENTENCES, probe
 from selfsent.models.loading import load_encoder
+from selfsent.models.lora import halve, merge, put_lora, restore_frozen
 from selfsent.models.precision import autocast
 from selfsent.models.reading import LOOKED_AT, reading_notice
 from selfsent.progress import Progress
 from selfsent.settings import Precision, Settings
 from selfsent.training.candidates import judged, mine
 from selfsent.training.checks import reject_alike, reject_constant, reject_wordless
-from selfsent.training.loop import Loop
+from selfsent.training.loop import Loop, precision_of
 from selfsent.training.models import save_model
 from selfsent.training.plan import Plan, check_batch_size
 from selfsent.training.run_config import Notice, RunConfig
@@ -75,13 +77,19 @@ def fit(
     plan = plan.on(corpus)
     labels, class_names = plan.known(corpus, rows) or (None, ())
     rows = rows_with_neighbours(plan, corpus, rows, progress.notice)
-    model, learner = _model_and_learner(plan)
+    low = bool(plan.lora) and precision_of(plan.settings, directory) == "bfloat16"
+    model, learner = _model_and_learner(plan, low)
     learner.class_names = class_names
     batches = _batches(plan, learner, corpus, rows, labels, progress)
     wait()
     directory.begin()
 
     def finish(encoder: Encoder) -> None:
+        if low:
+            with isolated_rng():
+                restore_frozen(encoder, _encoder(plan))
+        if plan.lora and not plan.keep_adapter:
+            merge(encoder)
         if plan.whiten:
             whiten(encoder, batches.single_pass(str(encoder.device), ENOUGH), at_the_end(plan.whiten))
 
@@ -93,6 +101,8 @@ def fit(
             settings = _with_steps(plan, batches, progress.notice)
             loop = Loop(learner, batches, settings, directory, run_config, progress, finish)
             loop.run()
+            if plan.keep_adapter:
+                merge(model)
     except SettingsError:  # such as a tracker that does not start
         if not directory.resumed and (loop is None or not loop.step):
             directory.abandon()
@@ -122,10 +132,28 @@ def _fit_once(learner: Learner, batches: Batches, directory: RunDirectory, finis
     wait()
 
 
-def _model_and_learner(plan: Plan) -> tuple[Encoder, Learner]:
-    """The encoder of a plan and its learner; their random initial weights are a function of the seed."""
+def _encoder(plan: Plan) -> Encoder:
+    """The encoder of a plan, with its adapter."""
+    model = load_encoder(plan.base, plan.pooling, plan.dropout, plan.keep_adapter)
+    if plan.lora:
+        put_lora(model, plan.lora, known_elsewhere(plan.base))
+    return model
+
+
+def _model_and_learner(plan: Plan, low: bool = False) -> tuple[Encoder, Learner]:
+    """The encoder of a plan and its learner; their random initial weights are a function of the seed.
+
+    Args:
+        plan: the plan.
+        low: whether weights below an adapter are kept in bfloat16.
+
+    Raises:
+        SettingsError: an adapter does not suit the method.
+    """
     torch.manual_seed(plan.settings.seed)
-    model = load_encoder(plan.base, plan.pooling, plan.dropout)
+    model = _encoder(plan)
+    if low:
+        halve(model)
     model.mini_batch_size = plan.settings.mini_batch_size  # before the learner copies it
     model.space = ""  # training leaves that of the base
     if plan.head:
@@ -134,6 +162,12 @@ def _model_and_learner(plan: Plan) -> tuple[Encoder, Learner]:
         warnings.simplefilter("ignore", UserWarning)
         learner = (of_sizes(plan.method.learner) if plan.sizes else plan.method.learner)(model, plan.options)
     model.sizes = all_sizes(plan.sizes, model.embedding_size)  # as it is now: a learner may add layers
+    if plan.lora:
+        trained = {each for group in learner.parameter_groups(plan.settings) for each in group["params"]}
+        if trained.isdisjoint(learner.model.transformer.parameters()):
+            raise SettingsError(f"{plan.method.name} trains no transformer: leave out lora")
+    if plan.keep_adapter and getattr(model.transformer.config, "output_hidden_states", False):
+        raise SettingsError("an adapter cannot say that several layers are read: leave out keep_adapter")
     return model, learner
 
 
