@@ -73,7 +73,7 @@ class Cell:
         static = self.architecture == tiny.STATIC and self.described.static is None
         if static or (self.architecture in tiny.RECURRENT and self.method in ("tsdae", "mlm", "cross-encoder")):
             return f"it is a {kind}"
-        if self.method == "mlm" and self.architecture in tiny.CAUSAL:
+        if self.method == "mlm" and self.architecture in tiny.UNMASKED:
             return "its encoder has no masked language model"
         if self.method == "mlm" and self.architecture in tiny.ENCODER_DECODER:
             return "its decoder predicts words, not its encoder"
