@@ -159,8 +159,8 @@ class BootstrapLearner(Learner):
     @torch.no_grad()
     def after_step(self) -> None:
         """ξ ← δ ξ + (1 − δ) θ."""
-        slow = list(self.target.sentence_transformer.parameters())
-        fast = list(self.model.sentence_transformer.parameters())
+        both = (encoder.sentence_transformer.parameters() for encoder in (self.target, self.model))
+        slow, fast = zip(*(pair for pair in zip(*both, strict=True) if pair[0] is not pair[1]), strict=True)
         move_all(slow, fast, 1 - self.options.momentum)
 
 

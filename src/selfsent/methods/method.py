@@ -165,6 +165,11 @@ class Learner(nn.Module):
         raise TypeError(f"{type(self).__name__} has no loss: it looks at the sentences once")
 
     @property
+    def frozen(self) -> Sequence[Tensor]:
+        """Weights that stay those of the base, and are in no checkpoint."""
+        return self.model.frozen
+
+    @property
     def paths(self) -> dict[str, str]:
         """Implementations that this learner uses, for `run.json`."""
         if not self.model.has_transformer:

@@ -14,7 +14,7 @@ from selfsent.errors import BaseEncoderError, HubFallbackWarning, first_line
 from selfsent.files import read_json
 from selfsent.integrity import broken_seal
 from selfsent.models.new_bases import NewBase, make_base
-from selfsent.models.saved import modules_of
+from selfsent.models.saved import adapter_config, modules_of, transformer_folder
 from selfsent.naming import name_of
 
 BUNDLED, ENCODER, RAW, RAW_STATIC = "bundled", "bundled-encoder", "bundled-raw", "bundled-raw-static"
@@ -71,7 +71,7 @@ def _model_in(directory: Path) -> Path:
     is_run = (directory / "run.json").is_file()
     if is_run and (directory / "model").is_dir():
         return directory / "model"
-    if any((directory / name).is_file() for name in ("modules.json", "config.json")):
+    if any((directory / name).is_file() for name in ("modules.json", "config.json", "adapter_config.json")):
         return directory
     if is_run:
         record = read_json(directory / "run.json")
@@ -108,9 +108,12 @@ def refuse_unsafe(directory: Path) -> None:
             path
             for path in sorted(folder.glob("*"))
             if path.suffix in (".bin", ".pt", ".pth", ".ckpt", ".pkl")
-            and path.stem.startswith(("pytorch_model", "model"))
+            and path.stem.startswith(("pytorch_model", "model", "adapter_model"))
         ]
-        if pickles and not any((folder / f"model.safetensors{end}").is_file() for end in ("", ".index.json")):
+        whole = [folder / f"model.safetensors{end}" for end in ("", ".index.json")]
+        beside = {True: [folder / "adapter_model.safetensors"], False: whole}
+        pickles = [path for path in pickles if not any(f.is_file() for f in beside[path.stem.startswith("adapter")])]
+        if pickles:
             raise BaseEncoderError(
                 f"{pickles[0]} is a pickle, which may run code when it is opened: only safetensors are read; ask"
                 " for a safetensors version, or convert it if you trust it: SentenceTransformer(MODEL).save(DIRECTORY)"
@@ -152,10 +155,44 @@ def _from_hub(name: str) -> Path:
         ) from None
 
 
+def below_adapter(directory: Path) -> Path | None:
+    """The directory of the base below the adapter that a directory holds; None where it holds a whole model.
+
+    Raises:
+        BaseEncoderError: the adapter is of an unknown kind, or its base cannot be found.
+    """
+    config = adapter_config(directory)
+    if config is None:
+        return None
+    # The name of a library to import, or weights beside the adapter's, are for trainers of other kinds.
+    if config.get("peft_type") != "LORA" or config.get("megatron_config") or config.get("modules_to_save"):
+        raise BaseEncoderError(f"{directory} is an adapter other than plain LoRA: merge it, and save the whole model")
+    base = config.get("base_model_name_or_path")
+    if not isinstance(base, str) or not base:
+        raise BaseEncoderError(f"{directory} is an adapter that does not name its base: merge it with that")
+    found = resolve(base)
+    if not (found / "config.json").is_file():
+        raise BaseEncoderError(f"{directory} is an adapter of {base}, which has no transformer: give its directory")
+    return found
+
+
+def known_elsewhere(base: str) -> str:
+    """What other programs find the transformer of a base by: its hub id, or its absolute path on this machine."""
+    folder = transformer_folder(resolve(base))
+    from_hub = folder == resolve(base) and not (base in SHIPPED or NewBase.named(base) or Path(base).exists())
+    return base if from_hub else str(folder.absolute())
+
+
 def weights_digest(directory: Path) -> str:
     """A short digest of a base's weights."""
     total = hashlib.sha256()
-    for file in sorted(directory.rglob("*.safetensors")):
+    for file in weights_of(directory):
         with file.open("rb") as opened:
             total.update(hashlib.file_digest(opened, "sha256").digest())
     return total.hexdigest()[:16]
+
+
+def weights_of(directory: Path) -> list[Path]:
+    """The safetensors files of a model, those of the base below its adapter included."""
+    folders = [directory, *([below] if (below := below_adapter(directory)) else [])]
+    return [file for folder in folders for file in sorted(folder.rglob("*.safetensors"))]

@@ -90,6 +90,17 @@ class Encoder(nn.Module):
         return model.encoder if getattr(model.config, "is_encoder_decoder", False) else model
 
     @property
+    def adapted(self) -> bool:
+        """Whether the transformer has an adapter (LoRA) that is not merged with its weights."""
+        return self.has_transformer and bool(getattr(self.sentence_transformer[0].model, "peft_config", None))
+
+    @property
+    def frozen(self) -> list[nn.Parameter]:
+        """The weights below an adapter, which stay those of the base."""
+        weights = self.sentence_transformer[0].model.parameters() if self.adapted else ()
+        return [weight for weight in weights if not weight.requires_grad]
+
+    @property
     def words(self) -> Any:
         """The embedding module of the tokens."""
         return self.transformer.get_input_embeddings()
@@ -163,6 +174,16 @@ class Encoder(nn.Module):
         self.put_before_pooling([layer_mean(self.hidden_size, config.num_hidden_layers, layers)], self.hidden_size)
         config.output_hidden_states = True
 
+    def left_out(self, prompt: str) -> int:
+        """Leading tokens of a text with this prompt that its pooling leaves out, as sentence-transformers counts them.
+
+        Special tokens in front are among them. None are left out unless the pooling says so (`include_prompt`).
+        """
+        if not prompt or not self.has_transformer or getattr(self.pooling_module, "include_prompt", True):
+            return 0
+        ids = self.tokenizer(prompt, truncation=True, max_length=self.tokenizer.model_max_length)["input_ids"]
+        return len(ids) - (ids[-1] in self.tokenizer.all_special_ids)
+
     def put_affine(self, weight: Tensor, bias: Tensor) -> None:
         """Append the map u → weight u + bias, of shapes (k, d) and (k,), in float32."""
         from sentence_transformers.base.modules import Dense
@@ -227,6 +248,7 @@ class Encoder(nn.Module):
 
     def pool(self, states: Tensor, packed: Packed, leave_out: int = 0) -> Tensor:
         """From (tokens, e) token vectors to (sentences, e) sentence vectors: the pooling and all modules after it."""
+        states, packed = packed.without_prompts(states)
         if self.pooling == CNN_POOL:
             vectors: Tensor = self.pooling_module.of_packed(states, packed)
         elif self.pooling == "mean":
@@ -272,8 +294,8 @@ class Encoder(nn.Module):
         return in_parts(encode, len(packed), size, weights)
 
     def twin(self) -> Encoder:
-        """A copy with weights of its own, and without language-model head."""
-        return copy.deepcopy(self, {id(self.language_model_head): None})
+        """A copy with weights of its own but for those below an adapter, and without language-model head."""
+        return copy.deepcopy(self, {id(self.language_model_head): None, **{id(each): each for each in self.frozen}})
 
     def require_transformer(self, why: str) -> None:
         """Raise a `BaseEncoderError` that begins with a reason, unless there is a transformer."""
@@ -301,12 +323,16 @@ class Encoder(nn.Module):
             self.language_model_head = new_head(self.transformer).to(self.device)
             if self.language_model_head.own_tensors(self.transformer):
                 logger.warning("this base has no language-model head: %s starts with a new, untrained one", purpose)
-        self.language_model_head.requires_grad_(True)
+        frozen = set(self.frozen)
+        for weight in self.language_model_head.parameters():
+            weight.requires_grad_(weight not in frozen)
         return self.language_model_head
 
     def forget(self) -> None:
         """Reset transformer and language-model head to random weights."""
         self.require_transformer("starting from random weights is for transformers")
+        if self.adapted:
+            raise BaseEncoderError("LoRA leaves the weights as they are, and random ones are of no use: leave it out")
         fresh = type(self.transformer)(self.transformer.config)
         self.transformer.load_state_dict(fresh.state_dict(), strict=False)
         if self.language_model_head is not None:

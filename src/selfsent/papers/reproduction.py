@@ -269,10 +269,11 @@ def join_runs(directories: Iterable[str | Path]) -> list[Reproduction]:
 def tables(rows: Sequence[Reproduction]) -> list[Table]:
     """A table for each published row, with our score for each number."""
     below = [MEANING] if any(row.leaked for row in rows) else []
-    if any(row.within is not None for row in rows):
+    spread = any(row.in_spread is not None for row in rows)
+    if spread or any(row.within is not None for row in rows):
         below.append("within: whether the published number is within our interval")
-    if any(row.in_spread is not None for row in rows):
-        below.append("in spread: whether ours is within two standard deviations of the published one")
+    if spread:
+        below.append("after /: whether ours is within two standard deviations of the published one")
     shown: list[Table] = []
     for (paper, table, method, group), found in groupby(rows, lambda row: tuple(row.published[key] for key in ROW)):
         cells, numbers = [], dict[str, int]()
@@ -282,20 +283,18 @@ def tables(rows: Sequence[Reproduction]) -> list[Table]:
             mark = f"{MARK if row.leaked else ''}{marked(row.stand_ins, numbers)}"
             cells.append([f"{row.published['dataset']} ({row.published['metric']})", published])
             cells[-1] += (
-                [""] * 5
+                ["", "", "", ""]
                 if row.ours is None
                 else [
                     f"{row.ours:.2f}{mark}",
                     "" if row.low is None else f"{row.low:.2f} to {row.high:.2f}",
                     f"{row.difference:+.2f}",
-                    *(_SAID[each] for each in (row.within, row.in_spread)),
+                    _SAID[row.within] + ("" if row.in_spread is None else f" / {_SAID[row.in_spread]}"),
                 ]
             )
-        headings = ["data", "published", "ours", "95 % interval", "difference", "within", "in spread"]
-        if not any(line[-1] for line in cells):
-            cells, headings = [line[:-1] for line in cells], headings[:-1]
+        headings = ["data", "published", "ours", "95 % interval", "difference", "within"]
         title, notes = f"{paper} table {table}: {method} ({group})", [f"({n}) {note}" for note, n in numbers.items()]
-        shown.append(table_of(headings, cells, left=(0, 5, 6), title=title, caption="\n".join(notes)))
+        shown.append(table_of(headings, cells, left=(0, 5), title=title, caption="\n".join(notes)))
     if below:
         shown[-1].caption = "\n".join(filter(None, (str(shown[-1].caption), *below)))
     return shown

@@ -21,8 +21,11 @@ from selfsent.methods.postprocessing import whitened
 from selfsent.models.bases import resolve, weights_digest
 from selfsent.models.encoder import Pooling
 from selfsent.models.heads.options import CNN_POOL, HEADS, POOLINGS, name_of
+from selfsent.models.lora import require_peft
+from selfsent.models.prompts import Prompts
 from selfsent.models.saved import (
     is_bare_table,
+    is_recurrent,
     is_sentence_encoder,
     is_static,
     is_trained_transformer,
@@ -56,6 +59,9 @@ class Plan:
         longest: most steps where the user did not say how long; None for no limit.
         head: options of the head that the encoder is given; None to leave it as it is.
         sizes: of vectors that are trained for besides the whole, in descending order.
+        lora: rank of the adapters that are trained in place of the transformer; None to train that.
+        keep_adapter: whether they are saved by themselves.
+        prompts: before queries, documents, and texts of one kind.
     """
 
     method: Method
@@ -69,13 +75,17 @@ class Plan:
     longest: int | None = None
     head: Any = None
     sizes: tuple[int, ...] = ()
+    lora: int | None = None
+    keep_adapter: bool = False
+    prompts: Prompts = Prompts()  # noqa: RUF009 — it is frozen
 
     def summary(self) -> str:
         """The plan in one line."""
         how = "a fit, without steps" if self.method.closed_form else self.settings.summary()
         pooled = f"pooling {self.pooling}, " if self.pooling else ""
+        adapted = f", LoRA of rank {self.lora}" if self.lora else ""
         of_sizes = f", for sizes {','.join(map(str, self.sizes))}, too" if self.sizes else ""
-        return f"{self.method.name} from {self.base}: {pooled}{how}{whitened(self.whiten)}{of_sizes}"
+        return f"{self.method.name} from {self.base}: {pooled}{how}{adapted}{whitened(self.whiten)}{of_sizes}"
 
     @property
     def encoders(self) -> list[Path]:
@@ -173,6 +183,8 @@ def config_of(plan: Plan, corpus: Corpus, rows: np.ndarray) -> dict[str, Any]:
         "dropout": plan.dropout,
         "whiten": plan.whiten,
         **({"sizes": list(plan.sizes)} if plan.sizes else {}),
+        **({"lora": plan.lora, "keep_adapter": plan.keep_adapter} if plan.lora else {}),
+        **({"prompts": dataclasses.asdict(plan.prompts)} if plan.prompts else {}),
         "corpus": {
             "source": corpus.source,
             "fingerprint": corpus.fingerprint,
@@ -218,7 +230,8 @@ def make_plan(method: Method, base: str | Path | None = None, **changes: Any) ->
     limited = preset is not None or changes.keys() & set(DURATIONS)
     longest = None if limited else STATIC_STEPS if is_static(directory) else method.published.steps
     chosen_head = _head(method, model, changes)
-    start = default_settings(method, base)  # raises where the method cannot train the base
+    _check_lora(method, model, directory)
+    start = default_settings(method, base, bool(model.lora))  # raises where the method cannot train the base
     settings, options, ignored = _changed(method, method.published if preset else start, changes)
     if options.reads_whole_documents and not preset and "max_length" not in changes:
         settings = settings.but(max_length=LONGEST_DOCUMENT)
@@ -229,8 +242,10 @@ def make_plan(method: Method, base: str | Path | None = None, **changes: Any) ->
     if pooling is None and head != CNN_POOL:
         own = saved or method.pooling
         pooling = cast(Pooling, own) if own in POOLINGS else None
+    joins = any(view.second_column is not None for view in options.views())
+    prompts = Prompts.of(directory, model.query_prompt, model.document_prompt, model.prompts and not joins)
     made = method, options, settings, str(base), pooling, dropout, float(whiten), ignored, longest, chosen_head
-    return Plan(*made, model.sizes)
+    return Plan(*made, model.sizes, model.lora, model.keep_adapter, prompts)
 
 
 def default_plan(corpus: Corpus, base: str | Path | None, **given: Any) -> tuple[Plan, str]:
@@ -309,6 +324,23 @@ def _check(method: Method, settings: Settings, options: Any, whiten: float, size
         raise SettingsError(f"{method.name} does not compare the sentences of a batch: give accumulate instead")
     if settings.mini_batch_size and method.name == "infomax":
         raise SettingsError("infomax compares all tokens of a batch, not vectors alone: lower batch_size instead")
+
+
+def _check_lora(method: Method, model: ModelOptions, directory: Path) -> None:
+    """Reject adapters where there is nothing to adapt.
+
+    Raises:
+        SettingsError: there is not, or peft is not installed.
+    """
+    if not model.lora:
+        if model.keep_adapter:
+            raise SettingsError("keep_adapter is for training with lora: give its rank, such as lora=16")
+        return
+    if method.closed_form:
+        raise SettingsError(f"{method.name} trains no transformer: leave out lora")
+    if is_static(directory) or is_recurrent(directory):
+        raise SettingsError("lora is for transformers, such as bundled-encoder: leave it out, or give another `base`")
+    require_peft()
 
 
 def check_batch_size(method: Method, options: Any, size: int) -> None:

@@ -30,6 +30,13 @@ class ModelOptions:
     )
     head: str | None = setting(None, "a CNN to put before, or in place of, the pooling", choices=tuple(HEADS))
     dropout: float | None = setting(None, "dropout rate of the encoder, instead of its own", minimum=0.0, maximum=0.99)
+    lora: int | None = setting(
+        None,
+        "train adapters of this rank (LoRA), such as 16, and leave the transformer be",
+        minimum=1,
+        maximum=1024,
+    )
+    keep_adapter: bool = setting(False, "save the adapter of --lora by itself, instead of merged with the base")
     whiten: float | None = setting(
         None,
         "whiten the trained encoder's vectors, with a strength of 0 to 1 (default: 0; after neighbours on a table 0.1)",
@@ -38,6 +45,9 @@ class ModelOptions:
         minimum=0.0,
         maximum=1.0,
     )
+    query_prompt: str | None = setting(None, "put before each query, and saved with the model (default: the base's)")
+    document_prompt: str | None = setting(None, "put before each text that queries search (default: the base's)")
+    prompts: bool = setting(True, "prompts before texts, where the base has any or they are given")
 
     matryoshka: tuple[str, ...] = setting((), "sizes, as 256,128: so many first numbers are vectors too", metavar="N,N")
 
