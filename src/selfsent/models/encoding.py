@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any, Literal
 
 import numpy as np
@@ -12,11 +14,14 @@ import torch
 from numpy.typing import NDArray
 
 from selfsent.data.packed import Packed
+from selfsent.display import counted
 from selfsent.errors import ONE_STRING, SettingsError
 from selfsent.fast.two_threads import share_out
 from selfsent.models.dropout import without_dropout
 from selfsent.models.encoder import Encoder
 from selfsent.models.static import StaticEncoder
+
+logger = logging.getLogger(__name__)
 
 CHUNK = 4096
 """Sentences tokenised and sorted together, at most."""
@@ -73,7 +78,9 @@ def _packs(model: Encoder, texts: Sequence[str], prompt: str) -> list[Pack]:
         return [(rows, Packed(read.ids, read.lengths, device=model.device))]
     limit = model.tokenizer.model_max_length
     options = {"truncation": True, "max_length": limit, "return_attention_mask": False, "return_token_type_ids": False}
-    return packs_of(model, model.tokenizer(list(texts), padding=False, **options), tokens_at_once(model))
+    encoded = model.tokenizer(list(texts), padding=False, **options)
+    model.texts_cut += sum(bool(each.overflowing) for each in encoded.encodings or ())
+    return packs_of(model, encoded, tokens_at_once(model))
 
 
 def packs_of(model: Encoder, encoded: Mapping[str, Sequence[Sequence[int]]], room: int) -> list[Pack]:
@@ -129,6 +136,16 @@ def encode_stream(model: Encoder, texts: Iterable[str], side: Side | None = None
                 yield compute()
         while waiting:
             yield compute()
+
+
+@contextmanager
+def telling_cuts(model: Encoder) -> Iterator[None]:
+    """Context in which texts are encoded; at its end the user is told how many were cut, if any."""
+    before = model.texts_cut
+    yield
+    if cut := model.texts_cut - before:
+        read = f"{model.tokenizer.model_max_length:,} tokens, which is all that this encoder reads"
+        logger.warning("%s cut after %s", counted(cut, "text is", "texts are"), read)
 
 
 def encode(
