@@ -119,6 +119,15 @@ ARCHITECTURES = {
     "eurobert": ("byte pairs", {}),
     "gpt2": ("byte pairs", {"n_embd": SIZE, "n_layer": 2, "n_head": 2, "n_positions": LONGEST}),
     "qwen3": ("byte pairs", {"num_key_value_heads": 1, "head_dim": 16}),
+    "gte": ("pieces", {"type_vocab_size": 1}),
+    "nomic_bert": ("word pieces", {"hidden_dropout_prob": 0.1}),
+    "gemma3_text": (
+        "pieces",
+        {
+            **{"num_key_value_heads": 1, "head_dim": 16, "query_pre_attn_scalar": 16, "sliding_window": 16},
+            **{"layer_types": ["sliding_attention", "full_attention"], "use_bidirectional_attention": True},
+        },
+    ),
     "bart": (
         "byte pairs",
         {
@@ -138,6 +147,8 @@ ARCHITECTURES = {
     ),
 }
 CAUSAL = ("gpt2", "qwen3")
+UNMASKED = (*CAUSAL, "gemma3_text")
+"""Language models that predict the next word, be their attention causal or not."""
 ENCODER_DECODER = ("bart", "t5")
 STATIC = "static"
 """No architecture of transformers: a table of token vectors."""
@@ -190,7 +201,7 @@ def save_base(directory, name, seed=0, **changes):
         return save_recurrent(directory, name, SIZE, SIZE, seed)
     from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoModelForSeq2SeqLM
 
-    kinds = {**dict.fromkeys(CAUSAL, AutoModelForCausalLM), **dict.fromkeys(ENCODER_DECODER, AutoModelForSeq2SeqLM)}
+    kinds = {**dict.fromkeys(UNMASKED, AutoModelForCausalLM), **dict.fromkeys(ENCODER_DECODER, AutoModelForSeq2SeqLM)}
     config, tokenizer = make_config(name, **changes)
     torch.manual_seed(seed)
     model = kinds.get(name, AutoModelForMaskedLM).from_config(config)

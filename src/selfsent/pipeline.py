@@ -179,8 +179,8 @@ def train_once(
     if rank() == 0:
         if exam is not None:
             most, data = request.run_config.warranty or 0.0, request.run_config.data
-            keep_warranted(directory, plan.base, exam, most, data, notice)
-        _finish(corpus, hold_out, plan.base, directory, notice, request.run_config)
+            keep_warranted(directory, plan.base, plan.prompts, exam, most, data, notice)
+        _finish(corpus, hold_out, plan, directory, notice, request.run_config)
     return by_first(lambda: load_run(output))
 
 
@@ -199,14 +199,14 @@ def _exam_for_warranty(corpus: Corpus, hold_out: HoldOut, config: RunConfig) -> 
 
 
 def _finish(
-    corpus: Corpus, hold_out: HoldOut, base: str, directory: RunDirectory, notice: Notice, config: RunConfig
+    corpus: Corpus, hold_out: HoldOut, plan: Plan, directory: RunDirectory, notice: Notice, config: RunConfig
 ) -> None:
     """Score the base and the trained model on the held-out documents, and write scores, page and card.
 
     Args:
         corpus: the text.
         hold_out: its parts.
-        base: the encoder before training.
+        plan: of the run.
         directory: of the run.
         notice: receives the reason of a missing score.
         config: how many sentences are on the map, held-out ones if available, and whether checkpoints stay.
@@ -219,7 +219,7 @@ def _finish(
         after = scored(load_encoder(directory.model), "trained")
     if hold_out.test is not None:
         try:
-            before = score_base(corpus, hold_out, base)
+            before = score_base(corpus, hold_out, plan.base, plan.prompts)
             sizes = directory.record["asked"].get("sizes", ())
             scores = {name: paired(each, after, sizes) for name, each in before.items()}
             first = next(iter(before.values()))
@@ -231,13 +231,14 @@ def _finish(
     if mapped:
         if line := slowness(min(points, len(corpus))):
             notice(line)
-        drawn = map_of_run(corpus, hold_out, {"before": scored(load_encoder(base), "base"), "after": after}, points)
+        base = scored(load_encoder(plan.base, prompts=plan.prompts), "base")
+        drawn = map_of_run(corpus, hold_out, {"before": base, "after": after}, points)
     page = run_page(directory.record, context, neighbours, directory.metrics(), corpus_map=drawn, search=search)
     write_text(directory.path / "report.html", page)
     about: dict[str, Any] = {
         "alone": not needs_selfsent(directory.model),
         "joins": joins,
-        "licence": licence_of(resolve(base)),
+        "licence": licence_of(resolve(plan.base)),
     }
     card = model_card(directory.record, corpus.report.summary("; "), context, search=search, **about)
     write_text(directory.model / "README.md", card)
@@ -265,7 +266,7 @@ def _with_scores(clock: Clock, plan: Plan, corpus: Corpus, hold_out: HoldOut) ->
     since = time.perf_counter()
     if rank() == 0:
         with suppress(DataError):  # reported at the end of the run
-            score_base(corpus, hold_out, plan.base)
+            score_base(corpus, hold_out, plan.base, plan.prompts)
     wait()
     return replace(clock, after=clock.after + time.perf_counter() - since)
 
@@ -277,6 +278,8 @@ def _notices(plan: Plan, corpus: Corpus, hold_out: HoldOut, request: Request) ->
         read, left = corpus.view_columns[: plan.columns], corpus.view_columns[plan.columns :]
         yield f"{method} reads {', '.join(read)} and not {', '.join(left)}"
     yield plan.summary()
+    if plan.prompts:
+        yield f"prompts: {plan.prompts.summary} (prompts=False leaves them out)"
     if plan.reads_documents and is_strong(plan.base):
         yield (
             "the base is a strong sentence encoder: rank with words, as search does; training adds little here, so look"

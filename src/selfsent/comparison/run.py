@@ -32,7 +32,6 @@ from selfsent.distributed import join
 from selfsent.errors import BaseEncoderError, DataError, RunError, SettingsError, TrainingError
 from selfsent.evaluation.dev import check_dev, dev_task, scored
 from selfsent.evaluation.encoder import Encoder as Scored
-from selfsent.evaluation.encoders import as_encoder
 from selfsent.evaluation.hold_out import HoldOut
 from selfsent.evaluation.lexical import LEXICAL, LexicalEncoder
 from selfsent.evaluation.results import Score
@@ -40,7 +39,7 @@ from selfsent.evaluation.suites import TASKS
 from selfsent.evaluation.tasks.context import CONTEXT, ContextTask
 from selfsent.files import read_json
 from selfsent.models.bases import resolve, weights_digest
-from selfsent.models.loading import load_encoder
+from selfsent.models.loading import load_encoder, load_prompted
 from selfsent.pipeline import read
 from selfsent.progress import Progress, shown
 from selfsent.settings import format_duration
@@ -213,7 +212,7 @@ class Comparison:
         """The score of each untrained base, by name, and its time in seconds."""
         found, seconds = {}, {}
         for base in self.bases:
-            encoder = as_encoder(base.name)
+            encoder = scored(load_prompted(base.name), base.untrained)
             since = time.perf_counter()
             found[base.untrained] = task(encoder)
             seconds[base] = time.perf_counter() - since
@@ -269,6 +268,7 @@ class Comparison:
         if chosen:
             encoders[chosen.name] = scored(load_encoder(chosen.run.directory / "model"), chosen.name)
         wanted = {found.best_base, chosen.start if chosen else found.best_base}
-        encoders |= {base.untrained: as_encoder(base.name) for base in self.bases if base.untrained in wanted}
+        bases = {base.untrained: base.name for base in self.bases if base.untrained in wanted}
+        encoders |= {shown: scored(load_prompted(name), shown) for shown, name in bases.items()}
         encoders |= {shown: LexicalEncoder(kind) for kind, shown in LEXICAL.items()}
         return {name: task.score(encoder) for name, encoder in encoders.items()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Self
 
 import torch
@@ -12,17 +12,19 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from selfsent.data.packed import Packed, concatenate
-from selfsent.data.views.view import View
+from selfsent.data.views.view import View, ViewSide
 from selfsent.distributed import gather, world_size
 from selfsent.errors import SettingsError
 from selfsent.methods.contrast import ranking_loss, similarity_loss
 from selfsent.methods.matryoshka import all_sizes
 from selfsent.methods.method import Learner, Loss, Method, MethodOptions
 from selfsent.methods.postprocessing import ENOUGH
+from selfsent.models.bases import resolve
 from selfsent.models.dropout import without_dropout
 from selfsent.models.encoder import Encoder
 from selfsent.models.fingerprint import fingerprint
 from selfsent.models.loading import load_encoder
+from selfsent.models.prompts import Prompts
 from selfsent.naming import names
 from selfsent.settings import Settings, setting
 
@@ -67,7 +69,8 @@ class Distil(MethodOptions):
 
     def views(self) -> tuple[View, ...]:
         """The sentence, with the teacher's vector, and its translation where there is one."""
-        return (View(precomputed=True), *([View(1)] if self.translations else []))
+        side: ViewSide = "query" if self.space == "teacher" else "symmetric"
+        return (View(precomputed=True, side=side), *([View(1, side=side)] if self.translations else []))
 
     def fitted(self, columns: int, classes: int | None = None, largest: float | None = None) -> Self:
         """The options, with translations where there are two columns, and the objective that goes with them."""
@@ -116,12 +119,16 @@ class DistilLearner(Learner):
         super().__init__(model, options)
         # In a tuple they are no submodules: neither trained, nor wrapped, nor part of checkpoints.
         self.teachers = tuple(load_encoder(name).eval().requires_grad_(False) for name in options.teachers)
+        space = fingerprint(self.teachers[0]) if options.space == "teacher" else ""  # as others load it
+        for name, teacher in zip(options.teachers, self.teachers, strict=True):
+            prompts = Prompts.of(resolve(name))
+            (prompts if options.space == "own" else replace(prompts, symmetric=prompts.query)).put(teacher)
         self.sizes = [teacher.embedding_size for teacher in self.teachers]
         wanted, own = sum(self.sizes), model.embedding_size
         self.bridge: nn.Module = nn.Identity()
         """Projection to the teacher's size, in training only."""
-        if options.space == "teacher":
-            model.space = fingerprint(self.teachers[0])
+        if space:
+            model.space = space
         elif options.project:
             from sentence_transformers.base.modules import Dense
 

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from selfsent.data.packed import Packed, concatenate
 from selfsent.data.views.positives import WHOLE, Surroundings
-from selfsent.data.views.view import View
+from selfsent.data.views.view import View, ViewSide
 from selfsent.errors import SettingsError
 from selfsent.methods.contrast import list_loss, margin_loss, ranking_loss, similarity_loss
 from selfsent.methods.method import Learner, Loss, Method
@@ -66,13 +66,18 @@ class MNRL(ViewOptions):
             one = f"positives={self.positives} for one: leave it out, or give method=mnrl with positives=itself"
             raise SettingsError(f"`hard_negatives` is for three text columns, and {one}")
 
+    @property
+    def sides(self) -> tuple[ViewSide, ViewSide]:
+        """In a table of pairs the first text asks for the second."""
+        return ("query", "document") if self.kinds == ("itself",) else super().sides
+
     def views(self, second_column: int = 0) -> tuple[View, ...]:
         """The text and its partner, and a hard negative where there is one."""
         pairs = self.kinds == ("itself",)
         views = super().views(int(pairs))
         whole = None if pairs else Surroundings(WHOLE, kept=1.0)
-        mined = (View(int(pairs), passage=whole, mined=number) for number in range(self.mined))
-        return (*views, *mined, *([View(2)] if self.hard_negatives else ()))
+        mined = (View(int(pairs), passage=whole, mined=number, side="document") for number in range(self.mined))
+        return (*views, *mined, *([View(2, side="document")] if self.hard_negatives else ()))
 
     @property
     def teachers(self) -> tuple[str, ...]:

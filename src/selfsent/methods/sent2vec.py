@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from selfsent.data.packed import Packed
+from selfsent.data.views.view import View
 from selfsent.distributed import gathered
 from selfsent.errors import BaseEncoderError
 from selfsent.methods.method import STATIC, Learner, Loss, Method, MethodOptions
@@ -32,6 +33,10 @@ class Sent2Vec(MethodOptions):
 
     negatives: int = setting(10, "other words that each word is held against", minimum=1)
     threshold: float = setting(1e-4, "share of all words above which a word is predicted less often", above=0.0)
+
+    def views(self) -> tuple[View, ...]:
+        """The sentence, whose words are predicted."""
+        return (View(side="bare"),)
 
 
 def _sums(words: Tensor, packed: Packed) -> Tensor:

@@ -228,7 +228,7 @@ class CrossEncoder(MethodOptions):
 
     def views(self) -> tuple[View, ...]:
         """The pair as one input, perhaps in both orders."""
-        return (View(0, second_column=1), View(1, second_column=0))[: 1 + self.both_orders]
+        return (View(0, second_column=1, side="bare"), View(1, second_column=0, side="bare"))[: 1 + self.both_orders]
 
     def labels(self) -> Labels:
         """Classes, or scores that a sigmoid can reach, or any scores."""

@@ -176,6 +176,16 @@ class Encoder(nn.Module):
         self.put_before_pooling([layer_mean(self.hidden_size, config.num_hidden_layers, layers)], self.hidden_size)
         config.output_hidden_states = True
 
+    def left_out(self, prompt: str) -> int:
+        """Leading tokens of a text with this prompt that its pooling leaves out, as sentence-transformers counts them.
+
+        Special tokens in front are among them. None are left out unless the pooling says so (`include_prompt`).
+        """
+        if not prompt or not self.has_transformer or getattr(self.pooling_module, "include_prompt", True):
+            return 0
+        ids = self.tokenizer(prompt, truncation=True, max_length=self.tokenizer.model_max_length)["input_ids"]
+        return len(ids) - (ids[-1] in self.tokenizer.all_special_ids)
+
     def put_affine(self, weight: Tensor, bias: Tensor) -> None:
         """Append the map u → weight u + bias, of shapes (k, d) and (k,), in float32."""
         from sentence_transformers.base.modules import Dense
@@ -240,6 +250,7 @@ class Encoder(nn.Module):
 
     def pool(self, states: Tensor, packed: Packed, leave_out: int = 0) -> Tensor:
         """From (tokens, e) token vectors to (sentences, e) sentence vectors: the pooling and all modules after it."""
+        states, packed = packed.without_prompts(states)
         if self.pooling == CNN_POOL:
             vectors: Tensor = self.pooling_module.of_packed(states, packed)
         elif self.pooling == "mean":

@@ -20,6 +20,7 @@ def fingerprint(model: Encoder) -> str:
     kinds = [type(module).__name__ for module in model.sentence_transformer]
     prompts = dict.fromkeys((prompt_of(model), prompt_of(model, "document")))
     about = [kinds, model.pooling, model.tokenizer.model_max_length, *prompts]
+    about += ["prompts left out"] * any(map(model.left_out, prompts))
     found = hashlib.sha256(repr(about).encode())
     found.update(repr(sorted(model.tokenizer.get_vocab().items())).encode())
     for name, tensor in model.sentence_transformer.state_dict().items():

@@ -20,6 +20,7 @@ from selfsent.evaluation.tasks.context import ContextTask
 from selfsent.evaluation.tasks.retrieval import KnownItemTask, first_finds_rest, text_finds_partner
 from selfsent.models.bases import resolve, weights_digest
 from selfsent.models.loading import load_encoder
+from selfsent.models.prompts import Prompts
 from selfsent.report.maps import FEW, colours_of, grouped_by_words, map_of, sample
 from selfsent.report.scores import DIFFERENCES
 from selfsent.search.vectors import unit
@@ -53,15 +54,22 @@ _SCORED: dict[tuple[str, ...], dict[str, Before]] = {}
 _KEPT = 4
 
 
-def score_base(corpus: Corpus, hold_out: HoldOut, base: str) -> dict[str, Before]:
-    """Scores of a base on the held-out text, by task; cached per process.
+def score_base(corpus: Corpus, hold_out: HoldOut, base: str, prompts: Prompts) -> dict[str, Before]:
+    """Scores of a base with these prompts on the held-out text, by task; cached per process.
 
     Raises:
         DataError: no score.
     """
     rows = hold_out.test
     assert rows is not None
-    key = (base, weights_digest(resolve(base)), corpus.fingerprint, rows_digest(rows), str(hold_out.pairs))
+    key = (
+        base,
+        weights_digest(resolve(base)),
+        corpus.fingerprint,
+        rows_digest(rows),
+        str(hold_out.pairs),
+        repr(prompts),
+    )
     if key not in _SCORED:
         tasks: list[ContextTask | KnownItemTask] = []
         if hold_out.pairs:
@@ -70,7 +78,7 @@ def score_base(corpus: Corpus, hold_out: HoldOut, base: str) -> dict[str, Before
             tasks.append(ContextTask(corpus, rows))
             with suppress(DataError):
                 tasks.append(first_finds_rest(by_document(corpus, rows)))
-        encoder, found = scored(load_encoder(base), "base"), {}
+        encoder, found = scored(load_encoder(base, prompts=prompts), "base"), {}
         for task in tasks:
             with_words = None
             if isinstance(task, KnownItemTask):

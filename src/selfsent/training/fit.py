@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from selfsent.data.batches import Batches
+from selfsent.data.batches import Batches, Lead
 from selfsent.data.corpus import Corpus
-from selfsent.data.token_table import LONGEST, build_table
+from selfsent.data.token_table import LONGEST, TokenTable, build_table
+from selfsent.data.tokenizing import seam
 from selfsent.data.views.positives import Documents, Title
 from selfsent.data.views.tokens import Template
 from selfsent.display import counted
@@ -46,6 +47,9 @@ from selfsent.training.teacher_vectors import cached_vectors
 
 _MOST_IN_ONE = 0.5
 """Share of the sentences in one document above which they are negatives of each other, for lack of others."""
+
+_ROOM = 4
+"""Tokens of a text that a prompt must leave at least."""
 
 
 def isolated_rng() -> AbstractContextManager[None]:
@@ -134,7 +138,7 @@ def _fit_once(learner: Learner, batches: Batches, directory: RunDirectory, finis
 
 def _encoder(plan: Plan) -> Encoder:
     """The encoder of a plan, with its adapter."""
-    model = load_encoder(plan.base, plan.pooling, plan.dropout, plan.keep_adapter)
+    model = load_encoder(plan.base, plan.pooling, plan.dropout, plan.keep_adapter, plan.prompts)
     if plan.lora:
         put_lora(model, plan.lora, known_elsewhere(plan.base))
     return model
@@ -192,7 +196,8 @@ def _batches(
     documents = None if corpus.documents is None else Documents(np.asarray(corpus.documents))
     advance, longest = partial(progress.count, "tokenising", total=len(corpus)), max(LONGEST, settings.max_length)
     columns = corpus.view_columns[: plan.columns]
-    tables = [build_table(corpus, model.tokenizer, column, advance, longest=longest) for column in columns]
+    make_table = partial(build_table, corpus, model.tokenizer, advance=advance, longest=longest)
+    tables = [make_table(column) for column in columns]
     if not (template.prefix or template.suffix):
         left = rows[np.all([table.lengths(rows) > 0 for table in tables], axis=0)]
         if len(left) < 2:
@@ -210,6 +215,9 @@ def _batches(
         labels,
         documents,
         separate_documents=documents is None or documents.largest_share(rows) <= _MOST_IN_ONE,
+        leads=_leads(
+            plan, model, settings.max_length, lambda column, before: make_table(columns[column], before=before)
+        ),
     )
     if line := notice_of_cut(batches, bool(corpus.report.split)):
         notice(line)
@@ -232,12 +240,39 @@ def _batches(
     return batches
 
 
+def _leads(
+    plan: Plan, model: Encoder, max_length: int, make_table: Callable[[int, str], TokenTable]
+) -> dict[str, Lead]:
+    """The prompts of views, by their side.
+
+    Args:
+        plan: with the views and the prompts.
+        model: the encoder.
+        max_length: tokens of an input.
+        make_table: the tokens of a column's texts with something before each.
+
+    Raises:
+        SettingsError: a prompt leaves no room for a text.
+    """
+    found = dict[str, Lead]()
+    for side in {view.side for view in plan.views} - {"bare"}:
+        if prompt := str(getattr(plan.prompts, side)):
+            ids, end = seam(model.tokenizer.backend_tokenizer, prompt)
+            if len(model.tokenizer(prompt)["input_ids"]) > max_length - _ROOM:
+                raise SettingsError(f"max_length={max_length} leaves no room for a text behind {prompt!r}: raise it")
+            columns = sorted({view.column for view in plan.views if view.side == side and end})
+            tables = {column: make_table(column, end) for column in columns}
+            found[side] = Lead(ids, model.left_out(prompt), tables)
+    return found
+
+
 def _mined(
     plan: Plan, options: MNRL, corpus: Corpus, batches: Batches, progress: Progress
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """The mined candidates of all rows of the corpus, and their teacher's scores; the first process makes them."""
     rows, whole = batches.rows, options.reads_whole_documents
     how: dict[str, Any] = {"by": options.mined_by, "at_most": options.at_most, "whole": whole}
+    how |= {"prompts": plan.prompts} if plan.prompts else {}
 
     def made() -> tuple[np.ndarray, np.ndarray | None]:
         mining, asking = (partial(progress.count, what, total=len(rows)) for what in ("mining", "asking the teacher"))

@@ -22,6 +22,7 @@ from selfsent.models.bases import resolve, weights_digest
 from selfsent.models.encoder import Pooling
 from selfsent.models.heads.options import CNN_POOL, HEADS, POOLINGS, name_of
 from selfsent.models.lora import require_peft
+from selfsent.models.prompts import Prompts
 from selfsent.models.saved import (
     is_bare_table,
     is_recurrent,
@@ -60,6 +61,7 @@ class Plan:
         sizes: of vectors that are trained for besides the whole, in descending order.
         lora: rank of the adapters that are trained in place of the transformer; None to train that.
         keep_adapter: whether they are saved by themselves.
+        prompts: before queries, documents, and texts of one kind.
     """
 
     method: Method
@@ -75,6 +77,7 @@ class Plan:
     sizes: tuple[int, ...] = ()
     lora: int | None = None
     keep_adapter: bool = False
+    prompts: Prompts = Prompts()  # noqa: RUF009 — it is frozen
 
     def summary(self) -> str:
         """The plan in one line."""
@@ -181,6 +184,7 @@ def config_of(plan: Plan, corpus: Corpus, rows: np.ndarray) -> dict[str, Any]:
         "whiten": plan.whiten,
         **({"sizes": list(plan.sizes)} if plan.sizes else {}),
         **({"lora": plan.lora, "keep_adapter": plan.keep_adapter} if plan.lora else {}),
+        **({"prompts": dataclasses.asdict(plan.prompts)} if plan.prompts else {}),
         "corpus": {
             "source": corpus.source,
             "fingerprint": corpus.fingerprint,
@@ -238,8 +242,10 @@ def make_plan(method: Method, base: str | Path | None = None, **changes: Any) ->
     if pooling is None and head != CNN_POOL:
         own = saved or method.pooling
         pooling = cast(Pooling, own) if own in POOLINGS else None
+    joins = any(view.second_column is not None for view in options.views())
+    prompts = Prompts.of(directory, model.query_prompt, model.document_prompt, model.prompts and not joins)
     made = method, options, settings, str(base), pooling, dropout, float(whiten), ignored, longest, chosen_head
-    return Plan(*made, model.sizes, model.lora, model.keep_adapter)
+    return Plan(*made, model.sizes, model.lora, model.keep_adapter, prompts)
 
 
 def default_plan(corpus: Corpus, base: str | Path | None, **given: Any) -> tuple[Plan, str]:

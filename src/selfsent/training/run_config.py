@@ -45,6 +45,9 @@ class ModelOptions:
         minimum=0.0,
         maximum=1.0,
     )
+    query_prompt: str | None = setting(None, "put before each query, and saved with the model (default: the base's)")
+    document_prompt: str | None = setting(None, "put before each text that queries search (default: the base's)")
+    prompts: bool = setting(True, "prompts before texts, where the base has any or they are given")
 
     matryoshka: tuple[str, ...] = setting((), "sizes, as 256,128: so many first numbers are vectors too", metavar="N,N")
 

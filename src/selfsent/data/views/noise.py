@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from selfsent.data.random import uniforms
-from selfsent.data.views.tokens import Template, Tokens
+from selfsent.data.views.tokens import IGNORED, Template, Tokens
 from selfsent.errors import SettingsError
 
 
@@ -200,8 +200,6 @@ class MaskTokens:
 
     def __call__(self, tokens: Tokens, key: int, template: Template) -> Tokens:
         """Mask tokens of every sentence, and set the targets."""
-        from selfsent.data.packed import IGNORED  # torch is slow to import, and augmenters of text need none
-
         if template.mask is None:
             raise SettingsError("masking needs a mask token, which this base has not: choose another base or method")
         if len(tokens.ids) == 0:
