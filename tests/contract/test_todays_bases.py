@@ -96,10 +96,12 @@ def some(first):
     return [pytest.param(name, marks=() if name == first else pytest.mark.full) for name in TODAY]
 
 
+@pytest.mark.parametrize("lora", [None, pytest.param(4, marks=pytest.mark.full)])
 @pytest.mark.parametrize("name", some("gemma3_text"))
-def test_a_run_with_prompts_and_cached_gradients_goes_on_where_it_was(name, today, corpora, tmp_path):
+def test_a_run_with_prompts_and_cached_gradients_goes_on_where_it_was(name, lora, today, corpora, tmp_path):
     base, output = today(name), tmp_path / "run"
     how = {**RUN, "steps": 4, "mini_batch_size": 3, "checkpoint_every": 2, "keep": 2, "dropout": 0.1}
+    how |= {"lora": lora} if lora else {}
     run = train(corpora[PAIRS], "mnrl", base, output, **how)
     _, prompts = TODAY[name]
     document = prompts.get("document") or prompts.get("passage") or ""
