@@ -87,17 +87,21 @@ def row(paper: str, claim: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     theirs = f"{values[0] - values[1]:+.1f} ({', '.join(f'{value:.1f}' for value in values)})" if values else numbers
     ours = [compared(each) for each in claim.get("ours", ())]
     cells, verdicts = list[str](), [verdict(each) for each in ours] or [NOT_RUN]
-    for each in ours:
+    labels = [f"{about['of']}: " if "of" in about else "" for about in claim.get("ours", ())]
+    for label, each in zip(labels, ours, strict=True):
         means = ", ".join(f"{np.mean(side):.1f}" for side in each["scores"])
         interval = f" [{each['low']:+.1f} to {each['high']:+.1f}]" if "low" in each else ""
         count = len(each["seeds"])
-        cells.append(f"{each['difference']:+.1f}{interval} ({means}; {count} seed{'s' * (count > 1)})")
-    said = claim.get("verdict") or (verdicts[0] if len({*verdicts}) == 1 else "<br>".join(verdicts))
-    seen = f" — {claim['seen']}" if "seen" in claim else ""
+        numbers = f"{means}; {count} seed{'s' * (count > 1)}"
+        cells.append(f"{label}{each['difference']:+.1f}{interval} ({numbers})")
+    parts = [claim["verdict"]] if "verdict" in claim else verdicts
+    alike = len({*parts}) == 1
+    said = parts[0] if alike else "<br>".join(f"{a}{b}" for a, b in zip(labels, parts, strict=True))
+    seen = f"; {claim['seen']}" if "seen" in claim else ""
     files = ", ".join(f"[raw](results/quality/{name}.json)" for name in dict.fromkeys(each["file"] for each in ours))
     told = "<br>".join(cells) + (f" {files}" if files else "")
-    line = f"| {claim['claim']} | {theirs} | {told} | **{said}**{seen} | `{claim['run']}` |"
-    return line, {"paper": paper, "claim": claim["claim"], "theirs": values, "ours": ours, "verdict": said}
+    line = f"| {claim['claim']}<br>`{claim['run']}` | {theirs} | {told} | **{said}**{seen} |"
+    return line, {"paper": paper, "claim": claim["claim"], "theirs": values, "ours": ours, "verdicts": parts}
 
 
 def made() -> tuple[str, list[dict[str, Any]]]:
@@ -109,12 +113,12 @@ def made() -> tuple[str, list[dict[str, Any]]]:
         lines += [
             f"### {paper}",
             "",
-            "| claim | paper | ours | verdict | `selfsent train` … |",
-            "|---|---|---|---|---|",
+            "| claim, `selfsent train` … | paper | ours | verdict |",
+            "|---|---|---|---|",
         ]
         lines += [*(line for line, _ in rows), ""]
         figures += [found for _, found in rows]
-    parts = [set(each["verdict"].split("<br>")) for each in figures]
+    parts = [set(each["verdicts"]) for each in figures]
     held = sum(all(part.startswith("in small") for part in each) for each in parts)
     absent = sum(each == {NOT_RUN} for each in parts)
     count = (
