@@ -1,13 +1,12 @@
 """Students in their teacher's space: small encoders whose queries search documents that the teacher encoded.
 
     python experiments/asymmetric.py --teacher DIR --text TEXT --output docs/results/quality/asymmetric.json
-    python experiments/asymmetric.py --teacher DIR --text TEXT --output docs/results/quality/asymmetric.json --tests
 
 TEXT is the folder of plain English sources that the log names; none of those read here holds a text of the sets that
-are searched, those of `retrieval/` in the data mirror. Every way of `WAYS` learns the teacher's vectors of the same
-texts. Scores are nDCG@10 x 100, by the cosine and with words, of queries and documents by the student and itself, the
-student and the teacher, and by the teacher and itself: dev queries of counsel and scitldr choose way and weight of
-words; `--tests` scores all four sets with the ways of `--ways`. What is there is not computed again.
+are searched, those of `retrieval/` in the data mirror, read as `exam.py` does: of scitldr a sample of 1,200 documents.
+Every way of `WAYS` learns the teacher's vectors of the same texts. Scores are nDCG@10 x 100, by the cosine and words,
+of queries and documents by the student and itself, by the student and the teacher, and by the teacher and itself. Dev
+queries of counsel and scitldr choose way and weight; tests are scored once. What is there is not computed again.
 """
 
 from __future__ import annotations
@@ -21,15 +20,14 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import zstandard
-from search_training import CHOSEN_BY, SETS, keep, kept
+from exam import SETS, Store, ndcg, read
+from search_training import keep, kept
 
 from selfsent import read_corpus, train
-from selfsent.evaluation.encoder import Encoder
-from selfsent.evaluation.encoders import as_encoder, as_reranker
-from selfsent.evaluation.lexical import Hybrid
-from selfsent.evaluation.tasks.beir import read_task
+from selfsent.lexical import BM25, Analyzer
+from selfsent.models.encoding import encode
+from selfsent.models.loading import load_encoder
 
 SOURCES = {
     "wikipedia": 30_000,
@@ -46,10 +44,10 @@ SOURCES = {
 PASSAGES, LONGEST_PASSAGE, LONGEST = 0.25, 4, 128
 """Share of passages, most sentences of one, and tokens that are read."""
 WAYS: dict[str, dict[str, Any]] = {
-    "table, cosine": {"base": "bundled", "objective": "cosine", "epochs": 15},
-    "table, contrast": {"base": "bundled", "objective": "contrast", "epochs": 15},
-    "encoder, cosine": {"base": "bundled-encoder", "objective": "cosine", "epochs": 1},
-    "encoder, contrast": {"base": "bundled-encoder", "objective": "contrast", "epochs": 1, "batch_size": 128},
+    "table, cosine": {"base": "bundled", "objective": "cosine", "epochs": 5},
+    "table, contrast": {"base": "bundled", "objective": "contrast", "epochs": 5},
+    "encoder, cosine": {"base": "bundled-encoder", "objective": "cosine", "sentences": 40_000, "batch_size": 128},
+    "encoder, contrast": {"base": "bundled-encoder", "objective": "contrast", "sentences": 40_000, "batch_size": 128},
 }
 WEIGHTS = (0.5, 1.0, 1.5)
 """Of the words: that of transformers, of tables, and between."""
@@ -85,32 +83,34 @@ def student_of(way: str, teacher: str, folder: Path, runs: Path) -> str:
     return str(place)
 
 
-def both(asking: Encoder, holding: Encoder) -> Encoder:
-    """An encoder whose queries are one's and whose documents are another's."""
-    found = Encoder(asking, asking.name)
-    found._searching = [asking._searching[0], holding._searching[1]]
-    return found
+def opened(name: str, model: str, runs: Path) -> Store:
+    """The vectors of an encoder; a transformer reads the first 95 words of a text, and computes in bfloat16."""
+    (runs / "vec").mkdir(parents=True, exist_ok=True)
+    return Store(name.replace(", ", "-"), model, runs / "vec")
 
 
-def measured(encoder: Encoder, data: Path, splits: list[tuple[str, str]]) -> dict[str, float]:
-    """nDCG@10 x 100 by the cosine and by weights of words."""
-    tasks, found = [read_task(data / name, split=split) for name, split in splits], {}
-    for name, one in (("cosine", encoder), *((f"words {weight:g}", Hybrid(encoder, weight)) for weight in WEIGHTS)):
-        values = [100 * metrics[0] for task in tasks for metrics in task._measured(one)]
-        found[name] = round(float(np.mean(values)), 3)
-    return found
+def measured(asking: Store, holding: Store, found: Any) -> list[dict[str, float]]:
+    """nDCG@10 x 100 of each group of splits, by the cosine and by weights of words."""
+    documents, groups = found
+    texts, rows = [f"{each['title']} {each['text']}".strip() or "-" for each in documents], []
+    for queries, grades in groups:
+        bm25 = BM25(queries, Analyzer("english"))
+        bm25.add(texts)
+        cosines, words = asking(queries) @ holding(texts).T, (bm25.queries @ bm25.texts.T).toarray()
+        scores = {"cosine": cosines} | {f"words {weight:g}": cosines + weight * words for weight in WEIGHTS}
+        rows.append({name: round(float(ndcg(each, grades).mean()), 3) for name, each in scores.items()})
+    return rows
 
 
-def speed(encoder: Encoder, queries: list[str]) -> dict[str, float]:
+def speed(model: str, queries: list[str]) -> dict[str, float]:
     """Queries encoded in a second of one core's time, together and one at a time."""
-    found = {}
+    encoder, found = load_encoder(model), {}
     for name, size in (("together", len(queries)), ("one at a time", 1)):
-        some = queries if size > 1 else queries[:300]
-        assert encoder._encode is not None
-        encoder._encode(some[:10])
+        some = queries if size > 1 else queries[:200]
+        encode(encoder, some[:10])
         since = time.process_time()
         for start in range(0, len(some), size):
-            encoder._encode(some[start : start + size])
+            encode(encoder, some[start : start + size])
         found[name] = round(len(some) / (time.process_time() - since))
     return found
 
@@ -123,30 +123,27 @@ def main() -> None:
     parser.add_argument("--text", type=Path, required=True)
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("SELFSENT_DATA", ".")) / "retrieval")
     parser.add_argument("--runs", type=Path, default=Path("runs/asymmetric"))
-    parser.add_argument("--ways", nargs="+", default=list(WAYS), choices=list(WAYS))
-    parser.add_argument("--tests", action="store_true")
+    parser.add_argument("--ways", nargs="*", default=list(WAYS), choices=list(WAYS))
+    parser.add_argument("--sets", nargs="+", default=list(SETS), choices=list(SETS))
     options = parser.parse_args()
     warnings.filterwarnings("ignore")
-    teacher, split = as_reranker(options.teacher).encoder, "test" if options.tests else "dev"
+    teacher = opened("minilm", options.teacher, options.runs)
     for way in ("teacher", *options.ways):
-        own = teacher
-        if way != "teacher":
-            own = as_encoder(student_of(way, options.teacher, options.text, options.runs))
-        pairs = {"teacher-teacher": own} if own is teacher else {"student-student": own}
+        model = options.teacher if way == "teacher" else student_of(way, options.teacher, options.text, options.runs)
+        own = teacher if way == "teacher" else opened(way, model, options.runs)
+        pairs = {"teacher-teacher": (own, own)}
         if own is not teacher:
-            pairs["student-teacher"] = both(own, teacher)
-        for (pair, encoder), name in [(each, name) for each in pairs.items() for name in SETS]:
-            row = {"way": way, "pair": pair, "set": name, "split": split}
+            pairs = {"student-student": (own, own), "student-teacher": (own, teacher)}
+        for (pair, sides), name in [(each, name) for each in pairs.items() for name in options.sets]:
+            row = {"way": way, "pair": pair, "set": name}
             if any(row.items() <= other.items() for other in kept(options.output)):
                 continue
-            if options.tests or name in CHOSEN_BY:
-                splits = [(name, each) for each in (("train", "dev") if split == "dev" else ("test",))]
-                keep(options.output, row | measured(encoder, options.data, splits))
+            for splits, scores in zip(SETS[name], measured(*sides, read(options.data / name, SETS[name])), strict=True):
+                keep(options.output, row | {"split": "test" if "test" in splits else "dev"} | scores)
                 print(kept(options.output)[-1], flush=True)
         row = {"way": way, "pair": "speed"}
-        if options.tests and not any(row.items() <= other.items() for other in kept(options.output)):
-            asked = read_task(options.data / "scitldr", split="test").queries
-            keep(options.output, row | speed(as_encoder(options.teacher) if own is teacher else own, list(asked)))
+        if not any(row.items() <= other.items() for other in kept(options.output)):
+            keep(options.output, row | speed(model, list(read(options.data / "counsel", SETS["counsel"])[1][0][0])))
 
 
 if __name__ == "__main__":

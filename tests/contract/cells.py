@@ -9,6 +9,7 @@ import torch
 
 import tiny
 from selfsent.methods import METHODS
+from selfsent.methods.matryoshka import of_sizes
 from selfsent.models.loading import load_encoder
 from selfsent.models.lora import put_lora
 from selfsent.settings import Settings
@@ -79,8 +80,8 @@ class Cell:
             return "its decoder predicts words, not its encoder"
         return ""
 
-    def learner(self, directory, dropout=0.1, lora=None, **options):
-        """A learner, in training mode; with adapters of a rank, where one is given."""
+    def learner(self, directory, dropout=0.1, lora=None, sizes=(), **options):
+        """A learner, in training mode; with adapters of a rank, where one is given, and for several sizes."""
         # The first token of a causal model sees nothing but itself.
         pooling = "lasttoken" if self.architecture in tiny.CAUSAL else self.described.pooling
         torch.manual_seed(0)
@@ -89,7 +90,8 @@ class Cell:
         encoder = load_encoder(directory) if bare else load_encoder(directory, pooling, dropout)
         if lora:
             put_lora(encoder, lora, str(directory))
-        return self.described.learner(encoder, chosen).train()
+        encoder.sizes = sizes
+        return (of_sizes(self.described.learner) if sizes else self.described.learner)(encoder, chosen).train()
 
     def options(self, directory="bundled-raw", **options):
         """The method's options; its defaults where nothing is said. A teacher is what the student begins as."""

@@ -51,6 +51,8 @@ RUNS = {
     "ntxent, cached": NETWORKS,
     "mnrl, cached": {"hard_negatives": True, "both_directions": True},
     "distil, cached": {},
+    "neighbours, of sizes": {"sizes": (tiny.SIZE, 8)},
+    "neighbours, of sizes, cached": {"sizes": (tiny.SIZE, 8)},
     "tsdae, lora": {"lora": 4},
     "bootstrap, lora": {"lora": 4, **NETWORKS},
     "ct, lora": {"lora": 4, "negatives": 2},

@@ -124,6 +124,7 @@ class Index(WithVectors, Sized):
                     f"{self.query_model} has no vectors of the space of {name}, so their cosines say nothing: train it"
                     f" with method=distil teacher={name} space=teacher"
                 )
+            model.lexical_weight = student.lexical_weight  # words make up for what who asks does not know
         with counting("reading vectors" if self.encoded else "encoding", len(corpus)) as done:
             if old:
                 old.check_model(seen[0], full_name(name))
