@@ -67,6 +67,12 @@ def test_what_leaves_the_space_is_refused(given, message):
         make_plan(get_method("distil"), "bundled", **{"teacher": "bundled", "space": "teacher", **given})
 
 
+def test_the_direction_is_learned_by_default():
+    chosen = get_method("distil").options
+    assert chosen(teacher="bundled", space="teacher").fitted(columns=1).objective == "cosine"
+    assert chosen(teacher="bundled").fitted(columns=1).objective == "contrast"
+
+
 def test_spaces():
     assert share_space(("a", ""), ("a", ""))
     assert share_space(("student", "a"), ("a", ""))

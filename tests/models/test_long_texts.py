@@ -6,7 +6,9 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+import selfsent
 import tiny
+from selfsent.cli import main
 from selfsent.data.packed import Packed
 from selfsent.models.encoding import encode
 from selfsent.models.loading import load_encoder
@@ -93,3 +95,39 @@ def test_long_texts_have_the_vectors_of_plain_sentence_transformers(kind, tmp_pa
     assert lengths[0] < 1024 < lengths[1] < lengths[2]
     plain = SentenceTransformer(str(base), device="cpu").encode(texts)
     np.testing.assert_allclose(encode(model, texts), plain, atol=1e-4)
+
+
+def words(count):
+    return " ".join(tiny.make_sentences(count // 8 + 50, seed=count)).split(" ")[:count]
+
+
+def test_a_text_of_8000_words_is_read_as_far_as_the_base_reads(tmp_path, capsys, caplog):
+    base = str(long_base(tmp_path / "base", "modernbert"))
+    texts = [" ".join(words(count)) for count in (8000, 2000, 1500, 30)]
+    (tmp_path / "texts.txt").write_text("\n".join(texts))
+    with pytest.raises(SystemExit, match="0"):
+        main(["encode", base, str(tmp_path / "texts.txt"), "--no-split-sentences", "--output", str(tmp_path / "v.npy")])
+    assert [record.getMessage() for record in caplog.records] == [
+        "1 text is cut after 8,192 tokens, which is all that this encoder reads"
+    ]
+    with pytest.raises(SystemExit, match="0"):
+        main(["search", base, str(tmp_path / "texts.txt"), "--no-split-sentences", texts[1]])
+    assert texts[1][:60] in capsys.readouterr().out.splitlines()[0]
+    found = np.load(tmp_path / "v.npy")
+    np.testing.assert_allclose(selfsent.encode(base, texts), found, atol=1e-4)
+    np.testing.assert_allclose(selfsent.encode(base, [" ".join(words(8000)[:6000])])[0], found[0], atol=1e-4)
+    changed = [texts[1] + " ba", texts[2]]  # the end of a text of thousands of tokens counts
+    moved = np.abs(selfsent.encode(base, changed) - found[1:3]).max(1)
+    assert moved[1] < 1e-5 < moved[0]
+
+
+def test_training_reads_long_texts_and_tells_what_is_cut(tmp_path):
+    base = str(long_base(tmp_path / "base", "modernbert"))
+    texts = [" ".join(words(count)) for count in (8000, 7000, 1500, 1400, 40, 30)]
+    heard = []
+    usual = {"method": "simcse", "delete_words": 0.3, "batch_size": 2, "steps": 1, "map_points": 0, "lora": 2}
+    corpus = selfsent.read_corpus(texts, split_sentences=False, cache=tmp_path / "cache")
+    selfsent.train(
+        corpus, base=base, output=tmp_path / "run", max_length=8192, **usual, progress=tiny.heard(notice=heard.append)
+    )
+    assert any("2 of 6 texts are cut after 8192 tokens" in line for line in heard), heard

@@ -8,7 +8,7 @@ import torch
 import tiny
 from selfsent import train
 from selfsent.errors import BaseEncoderError, SettingsError
-from selfsent.models.bases import weights_digest
+from selfsent.models.bases import known_elsewhere, weights_digest
 from selfsent.models.encoding import encode, pack
 from selfsent.models.loading import load_encoder
 from selfsent.models.lora import ALPHA, halve, merge, put_lora, restore_frozen
@@ -194,3 +194,22 @@ def test_an_adapter_in_a_pickle_or_damaged_is_refused(base_of, tmp_path):
     path.write_bytes(content)
     with pytest.raises(BaseEncoderError, match="is damaged"):
         load_encoder(tmp_path / "run")
+
+
+def test_without_peft_it_says_what_to_install(base_of, tmp_path, monkeypatch):
+    adapted(base_of("bert")).save(tmp_path / "adapter")
+    monkeypatch.setattr("selfsent.models.lora.find_spec", lambda name: None)
+    for base, options in ((base_of("bert"), {}), (tmp_path / "adapter", {"lora": None})):
+        with pytest.raises(SettingsError, match=r"pip install 'selfsent\[lora\]'"):
+            run(base, tmp_path / "run", **options)
+
+
+def test_an_adapter_names_a_hub_id_or_an_absolute_path(base_of, monkeypatch):
+    base = base_of("bert")
+    monkeypatch.setattr("selfsent.models.bases._from_hub", lambda name: base)
+    monkeypatch.setattr("selfsent.models.bases._warn_of_hub", lambda name: None)
+    assert known_elsewhere("someone/bert") == "someone/bert"
+    assert known_elsewhere(str(base)) == str(base)
+    monkeypatch.chdir(base.parent)
+    assert known_elsewhere(base.name) == str(base)
+    assert known_elsewhere("bundled-raw").endswith("raw")

@@ -46,7 +46,7 @@ class Distil(MethodOptions):
         None,
         "what the student learns. mse: the numbers of the teacher's vector; cosine: its direction; contrast: to find"
         " the teacher's vector in the batch, and the similarities within it (default: mse with translations, contrast"
-        " without)",
+        " without, cosine with space=teacher)",
     )
     space: Literal["own", "teacher"] = setting("own", "teacher: the student's queries search the teacher's documents")
     scale: float = setting(20.0, "multiplies similarities in contrast", above=0.0)
@@ -75,7 +75,8 @@ class Distil(MethodOptions):
     def fitted(self, columns: int, classes: int | None = None, largest: float | None = None) -> Self:
         """The options, with translations where there are two columns, and the objective that goes with them."""
         made = self.completed(translations=columns > 1)
-        return made.completed(objective="mse" if made.translations else "contrast")
+        near = "cosine" if self.space == "teacher" else "mse" if made.translations else "contrast"
+        return made.completed(objective=near)
 
     @property
     def is_batchwise(self) -> bool:

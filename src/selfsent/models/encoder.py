@@ -52,6 +52,8 @@ class Encoder(nn.Module):
     """Name in error messages."""
     lexical_weight = SEARCH_WEIGHT["transformer"]
     """Weight of BM25 added to the cosine in a search; a directory may override it in `search.json`."""
+    texts_cut = 0
+    """Texts so far that were encoded, and had more tokens than it reads."""
     mini_batch_size: int | None = None
     """Sentences that go through it at a time, each part twice in training; None for all. See `forward`."""
     sizes: tuple[int, ...] = ()

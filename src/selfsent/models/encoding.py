@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any, Literal
 
 import numpy as np
@@ -12,12 +14,15 @@ import torch
 from numpy.typing import NDArray
 
 from selfsent.data.packed import Packed
+from selfsent.display import counted
 from selfsent.errors import ONE_STRING, SettingsError
 from selfsent.fast.two_threads import share_out
 from selfsent.models.dropout import without_dropout
 from selfsent.models.encoder import Encoder
 from selfsent.models.prompts import DOCUMENT
 from selfsent.models.static import StaticEncoder
+
+logger = logging.getLogger(__name__)
 
 CHUNK = 4096
 """Sentences tokenised and sorted together, at most."""
@@ -75,6 +80,7 @@ def _packs(model: Encoder, texts: Sequence[str], prompt: str) -> list[Pack]:
     limit = model.tokenizer.model_max_length
     options = {"truncation": True, "max_length": limit, "return_attention_mask": False, "return_token_type_ids": False}
     encoded, left_out = model.tokenizer(list(texts), padding=False, **options), model.left_out(prompt)
+    model.texts_cut += sum(bool(each.overflowing) for each in encoded.encodings or ())
     return packs_of(model, encoded, tokens_at_once(model), left_out)
 
 
@@ -136,6 +142,16 @@ def encode_stream(model: Encoder, texts: Iterable[str], side: Side | None = None
                 yield compute()
         while waiting:
             yield compute()
+
+
+@contextmanager
+def telling_cuts(model: Encoder) -> Iterator[None]:
+    """Context in which texts are encoded; at its end the user is told how many were cut, if any."""
+    before = model.texts_cut
+    yield
+    if cut := model.texts_cut - before:
+        read = f"{model.tokenizer.model_max_length:,} tokens, which is all that this encoder reads"
+        logger.warning("%s cut after %s", counted(cut, "text is", "texts are"), read)
 
 
 def encode(
