@@ -157,3 +157,20 @@ def test_layers_above_the_encoder_read_a_beginning(nested_of):
     learner([batch, batch]).total.backward()
     assert learner.mlp[0].weight.grad.abs().sum() > 0
     assert u.shape == v.shape == (len(SENTENCES), tiny.SIZE)
+
+
+def test_every_size_has_a_score(base_of, tmp_path):
+    lines = tiny.make_sentences(500, seed=1)
+    path = tmp_path / "documents.txt"
+    path.write_text("".join(f"{a}\n{b}\n\n" for a, b in zip(lines[::2], lines[1::2], strict=True)))
+    run = selfsent.train(
+        path, "neighbours", str(base_of(tiny.STATIC)), tmp_path / "run", matryoshka=[16, 4], steps=2, quiet=True,
+        map_points=0,
+    )  # fmt: skip
+    assert set(run.scores["sizes"]) == {"16", "4"}
+    assert run.record["asked"]["whiten"] == 0
+    model = load_encoder(run.directory / "model")
+    model.cut(4)
+    assert model.embedding_size == 4
+    assert "trained, the first 16 numbers" in str(run)
+    assert "The first 16, 4 numbers of a vector are a vector" in (run.directory / "model" / "README.md").read_text()
