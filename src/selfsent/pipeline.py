@@ -223,7 +223,8 @@ def _finish(
             sizes = directory.record["asked"].get("sizes", ())
             scores = {name: paired(each, after, sizes) for name, each in before.items()}
             first = next(iter(before.values()))
-            neighbours = neighbours_of(*first.texts, first.sides, after.sides(*first.texts))
+            sides = after.sides(*first.texts, search=first.with_words is not None)
+            neighbours = neighbours_of(*first.texts, first.sides, sides)
         except DataError as error:  # only near-duplicates: a model without a score
             notice(f"no label-free score: {error}")
     context, search = scores.get("context"), scores.get("search")

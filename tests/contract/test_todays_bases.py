@@ -10,6 +10,7 @@ import torch
 import tiny
 from selfsent import train
 from selfsent.data.corpus import read_corpus
+from selfsent.errors import BaseEncoderError
 from selfsent.models.encoding import encode
 from selfsent.models.loading import load_encoder
 
@@ -36,6 +37,11 @@ METHODS = {
     "distil": (DOCUMENTS, {"mini_batch_size": 3}),
 }
 """Methods, each with the corpus and the options it is tried with."""
+REFUSED = {
+    ("infomax", "gemma3_text"): "the dense layer after its pooling takes no vectors of width",
+    ("tsdae", "t5"): "tsdae needs the decoder of this 't5'",
+}
+"""What cannot be, and the line that says so."""
 
 
 @pytest.fixture(scope="module")
@@ -76,14 +82,14 @@ def today(base_of, tmp_path_factory):
     return of
 
 
-def assert_as_the_peer(model, **given):
+def assert_as_the_peer(model, atol=5e-5, **given):
     """Vectors of queries, documents and texts of one kind are those of plain sentence-transformers."""
     from sentence_transformers import SentenceTransformer
 
     encoder, peer = load_encoder(model), SentenceTransformer(str(model), device="cpu", local_files_only=True, **given)
     texts = [*SENTENCES[:6], " ".join(SENTENCES[:5])]  # longer than any window
     for side, theirs in ((None, peer.encode), ("query", peer.encode_query), ("document", peer.encode_document)):
-        np.testing.assert_allclose(encode(encoder, texts, side=side), theirs(texts), atol=5e-5, rtol=1e-4)
+        np.testing.assert_allclose(encode(encoder, texts, side=side), theirs(texts), atol=atol, rtol=1e-4)
     return peer
 
 
@@ -96,10 +102,12 @@ def some(first):
     return [pytest.param(name, marks=() if name == first else pytest.mark.full) for name in TODAY]
 
 
+@pytest.mark.parametrize("lora", [None, pytest.param(4, marks=pytest.mark.full)])
 @pytest.mark.parametrize("name", some("gemma3_text"))
-def test_a_run_with_prompts_and_cached_gradients_goes_on_where_it_was(name, today, corpora, tmp_path):
+def test_a_run_with_prompts_and_cached_gradients_goes_on_where_it_was(name, lora, today, corpora, tmp_path):
     base, output = today(name), tmp_path / "run"
     how = {**RUN, "steps": 4, "mini_batch_size": 3, "checkpoint_every": 2, "keep": 2, "dropout": 0.1}
+    how |= {"lora": lora} if lora else {}
     run = train(corpora[PAIRS], "mnrl", base, output, **how)
     _, prompts = TODAY[name]
     document = prompts.get("document") or prompts.get("passage") or ""
@@ -129,11 +137,15 @@ def test_every_method_trains_them_with_prompts(name, method, today, corpora, tmp
     base, (corpus, changes) = today(name), METHODS[method]
     steps = {} if method == "whitening" else {"steps": 2, "dropout": 0.1}
     teacher = {"teacher": str(base)} if method == "distil" else {}
-    if method == "infomax" and name == "gemma3_text":
-        changes = {"windows": "1"}
+    if why := REFUSED.get((method, name)):
+        with pytest.raises(BaseEncoderError, match=why):
+            train(corpora[corpus], method, base, tmp_path / "run", **RUN, **steps)
+        return
     train(corpora[corpus], method, base, tmp_path / "run", **RUN, **steps, **teacher, **changes)
     if method != "cross-encoder":
-        assert_as_the_peer(tmp_path / "run" / "model", trust_remote_code=method == "flow")
+        # Whitening multiplies the rounding of directions in which there is next to nothing.
+        atol = 2e-3 if method == "whitening" else 5e-5
+        assert_as_the_peer(tmp_path / "run" / "model", atol, trust_remote_code=method == "flow")
 
 
 @pytest.mark.full

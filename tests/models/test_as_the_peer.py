@@ -172,7 +172,7 @@ def test_the_transformer_is_found_by_its_path_in_the_modules(base, tmp_path):
     (model / "config.json").write_text('{"__version__": "0.3.0"}')
     assert_the_same(model, tmp_path / "again")
     (model / "encoder" / "config.json").rename(model / "encoder" / "adapter_config.json")
-    with pytest.raises(BaseEncoderError, match="is a PEFT adapter without its base: merge"):
+    with pytest.raises(BaseEncoderError, match="is an adapter other than plain LoRA: merge it"):
         load_encoder(model)
     kind = "sentence_transformers.base.modules.router.Router"
     (model / "modules.json").write_text(json.dumps([{**modules[0], "type": kind}, *modules[1:]]))

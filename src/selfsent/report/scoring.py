@@ -85,7 +85,8 @@ def score_base(corpus: Corpus, hold_out: HoldOut, base: str, prompts: Prompts) -
                 texts, with_words = (task.queries, list(task.documents)), task.score(Hybrid(encoder))
             else:
                 texts = [task.texts[query] for query in task.queries], task.texts
-            found[task.name] = Before(task, texts, task.score(encoder), with_words, encoder.sides(*texts))
+            sides = encoder.sides(*texts, search=with_words is not None)
+            found[task.name] = Before(task, texts, task.score(encoder), with_words, sides)
         for old in [*_SCORED][: 1 - _KEPT]:
             del _SCORED[old]
         _SCORED[key] = found

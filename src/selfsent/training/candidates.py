@@ -150,8 +150,8 @@ def mine(
     """
     rows = np.unique(rows)
     how = [_FORMAT, corpus.view_columns, count, by, at_most, whole, max_length, files_fingerprint(base)]
-    how += [prompts.query, prompts.document] if prompts else []
-    key = json.dumps([*how, hashlib.sha256(rows.tobytes()).hexdigest()]).encode()
+    sides = () if prompts in (None, Prompts.of(resolve(base))) else (prompts.query, prompts.document)
+    key = json.dumps([*how, *sides, hashlib.sha256(rows.tobytes()).hexdigest()]).encode()
     directory = corpus.directory / f"mined-{hashlib.sha256(key).hexdigest()[:16]}"
     table = RowTable(directory, len(corpus), 2 * count + 1, np.int32)
     advance(int(table.done[rows].sum()))

@@ -48,9 +48,6 @@ from selfsent.training.teacher_vectors import cached_vectors
 _MOST_IN_ONE = 0.5
 """Share of the sentences in one document above which they are negatives of each other, for lack of others."""
 
-_ROOM = 4
-"""Tokens of a text that a prompt must leave at least."""
-
 
 def isolated_rng() -> AbstractContextManager[None]:
     """Context that restores torch's random state at its end."""
@@ -258,7 +255,7 @@ def _leads(
     for side in {view.side for view in plan.views} - {"bare"}:
         if prompt := str(getattr(plan.prompts, side)):
             ids, end = seam(model.tokenizer.backend_tokenizer, prompt)
-            if len(model.tokenizer(prompt)["input_ids"]) > max_length - _ROOM:
+            if len(model.tokenizer(prompt)["input_ids"]) > max_length - 4:  # tokens of a text that it must leave
                 raise SettingsError(f"max_length={max_length} leaves no room for a text behind {prompt!r}: raise it")
             columns = sorted({view.column for view in plan.views if view.side == side and end})
             tables = {column: make_table(column, end) for column in columns}
@@ -271,8 +268,7 @@ def _mined(
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """The mined candidates of all rows of the corpus, and their teacher's scores; the first process makes them."""
     rows, whole = batches.rows, options.reads_whole_documents
-    how: dict[str, Any] = {"by": options.mined_by, "at_most": options.at_most, "whole": whole}
-    how |= {"prompts": plan.prompts} if plan.prompts else {}
+    how: dict[str, Any] = {"by": options.mined_by, "at_most": options.at_most, "whole": whole, "prompts": plan.prompts}
 
     def made() -> tuple[np.ndarray, np.ndarray | None]:
         mining, asking = (partial(progress.count, what, total=len(rows)) for what in ("mining", "asking the teacher"))

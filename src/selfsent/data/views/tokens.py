@@ -76,8 +76,6 @@ class Tokens:
 
     def after(self, ids: np.ndarray) -> Tokens:
         """The sentences with the same tokens, (n,), before each; these are no targets."""
-        if not len(ids):
-            return self
         places = np.repeat(self.starts, len(ids))
         inserted = np.tile(ids, len(self.lengths))
         targets = None if self.targets is None else np.insert(self.targets, places, IGNORED)
