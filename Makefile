@@ -12,7 +12,7 @@ DEMO_OPTIONS ?=
 
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint contract compat faults bench package docs clean
+.PHONY: help demo test lint audit contract compat faults bench package docs clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' Makefile
@@ -28,6 +28,10 @@ lint: $(VENV)/.installed-lint ## check style, types and the direction of imports
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/bandit --quiet --recursive --configfile pyproject.toml src
+
+audit: $(VENV)/.installed-lint ## ask for known weaknesses of the packages in constraints.txt (needs the network)
+	$(BIN)/python tests/audit.py
 
 contract: $(VENV)/.installed-test ## the contract suite in full: every method on every architecture, every recipe in small; and all other tests that take long
 	SELFSENT_CONTRACT_RESULTS=docs/results/quality/contract.json $(BIN)/python -m pytest tests/contract -m ""

@@ -1,14 +1,16 @@
 """What an adapter learns for an encoder that is not trained, held against full training of the same encoder.
 
     python experiments/adapt.py --output docs/results/quality/adapt.json --base bundled
-    python experiments/adapt.py --output docs/results/quality/adapt.json --base minilm=DIR --untrained
+    python experiments/adapt.py --output docs/results/quality/adapt.json --base minilm=DIR --untrained \
+        --vectors CACHE --queries 400 --placebos 2
     python experiments/adapt.py --output docs/results/quality/adapt.json --table
 
 Of each set of `retrieval/` in the data mirror, an exam is drawn from all documents (of scitldr a sample), as `selfsent
 exam` draws it. The adapter is learned on its dev half, once with words at a chosen weight, and once for the cosine
 alone (--word-weight 0), and also from shuffled answers, for several seeds. The gains are on the judged test queries; so
 is that of `neighbours` with its defaults on the same documents. On counsel and scitldr it is also learned from real
-pairs, the train queries. Nothing is chosen by these tests: the candidates were chosen on train and dev of counsel.
+pairs, the train queries. With --vectors transformers read 95 words of a text,
+once. Nothing is chosen by these tests: the candidates were chosen on train and dev of counsel.
 """
 
 from __future__ import annotations
@@ -24,13 +26,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
+from exam import OWN, Store
 from search_training import keep, kept, load
 
 from selfsent import read_corpus, train
 from selfsent.evaluation.adapt import Adapted, Adapter, adapt
 from selfsent.evaluation.encoder import Encoder
 from selfsent.evaluation.encoders import as_encoder, encoder_of
-from selfsent.evaluation.exam import draw_exam, texts_of
+from selfsent.evaluation.exam import QUERIES, draw_exam, texts_of
 from selfsent.evaluation.lexical import Hybrid
 from selfsent.evaluation.tasks.retrieval import RetrievalTask
 
@@ -100,9 +103,13 @@ def row_of(name: str, base: str, folder: Path, options: argparse.Namespace) -> d
     """All figures of a base and a set."""
     rows, judged = read(folder, "test")
     assert judged is not None
-    encoder = as_encoder(base, fast=True)
+    if options.vectors:
+        encoder = Encoder(Store(name, base, options.vectors), name)
+        encoder.lexical_weight = OWN[name]
+    else:
+        encoder = as_encoder(base, fast=True)
     table = {column: [row[column] for row in rows] for column in ("title", "text")}
-    exam = draw_exam(texts_of(read_corpus(table, carry="title"), "title"))
+    exam = draw_exam(texts_of(read_corpus(table, carry="title"), "title"), options.queries)
     row: dict[str, Any] = {"base": name, "set": folder.name, "exam": exam.summary, "judged": len(judged.queries)}
     row["base_scores"] = [round(judged.score(each).score, 2) for each in (encoder, Hybrid(encoder))]
     row["from_exam"] = learned(encoder, *exam.halves, judged, options.placebos)
@@ -147,6 +154,8 @@ def main() -> None:
     parser.add_argument("--runs", type=Path, default=Path("runs/adapt"))
     parser.add_argument("--base", default="bundled", help="a base, or NAME=DIRECTORY")
     parser.add_argument("--sets", nargs="+", default=list(SETS), choices=SETS)
+    parser.add_argument("--vectors", type=Path, help="folder in which the vectors of texts are kept")
+    parser.add_argument("--queries", type=int, default=QUERIES)
     parser.add_argument("--placebos", type=int, default=PLACEBOS)
     parser.add_argument("--untrained", action="store_true", help="without full training")
     parser.add_argument("--table", action="store_true")

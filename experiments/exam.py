@@ -4,7 +4,9 @@ python experiments/exam.py --data DIR --vectors CACHE --model minilm=DIR --outpu
 python experiments/exam.py --table --output docs/results/quality/exam.json
 
 DIR holds counsel, scitldr, cranfield and cisi in BEIR's layout (parquet). Every text is encoded once, into CACHE; a run
-that was killed goes on from there. The share of words left out was chosen on train and dev of counsel and scitldr.
+that was killed goes on from there. What is done to the words that query and answer share was chosen on train and dev of
+counsel and scitldr: a share of them left out; replaced by WordNet's synonyms or by a language model's guesses, and left
+out where there is none.
 """
 
 from __future__ import annotations
@@ -12,7 +14,10 @@ from __future__ import annotations
 import argparse
 import hashlib
 import random
-from collections.abc import Callable, Sequence
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +25,20 @@ import numpy as np
 import pyarrow.parquet as pq
 from scipy.stats import spearmanr
 
-from selfsent.data.corpus import read_corpus
+from selfsent.augment.augmenter import Sentences
+from selfsent.augment.refill import Refiller
+from selfsent.augment.synonym import Synonym
+from selfsent.data.corpus import Corpus, read_corpus
 from selfsent.data.corpus.clean import clean
 from selfsent.errors import DataError
 from selfsent.evaluation.encoder import Encoder
 from selfsent.evaluation.encoders import as_encoder
-from selfsent.evaluation.exam import draw_exam, texts_of
+from selfsent.evaluation.exam import DROPPED, Exam, draw_exam, texts_of
 from selfsent.evaluation.exam_models import WEIGHTS
-from selfsent.evaluation.hold_out import limited
+from selfsent.evaluation.hold_out import text_hashes
 from selfsent.evaluation.lexical import Hybrid
 from selfsent.evaluation.stats.resampling import paired_best
-from selfsent.evaluation.tasks.label_free import ContextTask
+from selfsent.evaluation.tasks.context import ContextTask
 from selfsent.files import read_json, write_json
 from selfsent.lexical import BM25, Analyzer
 
@@ -39,9 +47,11 @@ SETS |= {"cranfield": (("test",),), "cisi": (("test",),)}
 """Groups of splits: those to choose by come first, where there are any."""
 LARGE, SAMPLE = 2500, 1200
 """A larger set is thinned to a sample of documents, with the queries that they answer."""
+QUERIES = 400
 SENTENCES = 1000
 """Sentences of `context`."""
-SHARES = (0.0, 0.3, 0.4, 0.5, 0.7)
+WAYS = ("0", "0.3", "0.4", "0.5", "0.7", "synonyms", "synonyms 0.4", "guesses 0.4")
+"""Shares left out; or shared words, all or a share, get a synonym or a guess, and are left out where there is none."""
 RANKINGS = ("cosine", *(f"+{weight:g}" for weight in WEIGHTS), "BM25")
 OWN = {"bundled": 1.5, "bundled-raw-static": 1.5, "bundled-encoder": 1.0, "minilm": 0.5}
 """The weights that the models have without an exam."""
@@ -122,20 +132,76 @@ def read(folder: Path, groups: Sequence[Sequence[str]]) -> tuple[list[dict[str, 
     return documents, found
 
 
-def drawn(documents: list[dict[str, str]], share: float) -> tuple[list[str], list[str], list[dict[int, float]]]:
+def drawn(
+    documents: list[dict[str, str]], way: str, seed: int, most: int
+) -> tuple[list[str], list[str], list[dict[int, float]]]:
     """An exam's queries, documents and grades."""
     table = {name: [document[name] for document in documents] for name in ("title", "text")}
+    kind, _, share = way.rpartition(" ") if way[-1].isdigit() else (way, "", "1")
     corpus = read_corpus(table, carry="title")
-    exam = draw_exam(texts_of(corpus, "title"), 400, dropped=share)
+    exam = draw_exam(texts_of(corpus, "title"), most, seed=seed, dropped=0 if kind else float(share))
     texts = clean(" ".join([*text.titles[:1], text.body]).strip() or "-" for text in exam.documents)[0]
-    return [q.text for q in exam.queries], texts, [dict.fromkeys(q.answers, 1.0) for q in exam.queries]
+    queries = list(reworded(exam, kind, float(share), seed)) if kind else [query.text for query in exam.queries]
+    return queries, texts, [dict.fromkeys(q.answers, 1.0) for q in exam.queries]
+
+
+def reworded(exam: Exam, kind: str, share: float, seed: int) -> Iterator[str]:
+    """The queries with a share of the shared words replaced; DROPPED of those without a replacement are left out."""
+    analyzer, replace = Analyzer("english"), Synonyms() if kind == "synonyms" else Guesses()
+    for query in exam.queries:
+        shared, words = {*analyzer(exam.documents[query.answers[0]].body)}, query.text.split()
+        chance = np.random.default_rng([seed, *text_hashes([query.text])]).random(len(words))
+        chosen = [n for n, word in enumerate(words) if shared & {*analyzer(word)} and chance[n] < max(share, DROPPED)]
+        found = replace(query.text, [n for n in chosen if chance[n] < share])
+        for n in chosen:
+            new = found.get(n, words[n])
+            if new != words[n] and analyzer(new) and not shared & {*analyzer(new)}:
+                words[n] = new
+            elif chance[n] < DROPPED:
+                words[n] = ""
+        left = " ".join(filter(None, words))
+        yield left if analyzer(left) else query.text
+
+
+class Synonyms:
+    """Words by WordNet's first sense."""
+
+    def __init__(self) -> None:
+        self.change = Synonym(ratio=1.0).start().__enter__()
+
+    def __call__(self, text: str, chosen: list[int]) -> dict[int, str]:
+        """The text of words, by their position; a comparative may have become two words, and then there is none."""
+        new = self.change(Sentences([text], np.arange(1)), 0)[0].split()
+        return {n: new[n] for n in chosen} if len(new) == len(text.split()) else {}
+
+
+class Guesses(Refiller):
+    """The best other guess of `bundled-raw` for words of one token."""
+
+    def __init__(self) -> None:
+        super().__init__("bundled-raw", 0.5, best=True)
+
+    def _hidden(self, ids: np.ndarray, row: int, key: int) -> np.ndarray:
+        return np.arange(len(ids)) == row
+
+    def __call__(self, text: str, chosen: list[int]) -> dict[int, str]:
+        """The text of words, by their position."""
+        ends = [match.end() for match in re.finditer(r"\S+", text)]
+        known = self.model.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
+        held: dict[int, list[int]] = {n: [] for n in range(len(ends))}
+        for row, ((begin, _), piece) in enumerate(zip(known["offset_mapping"], known["input_ids"], strict=True)):
+            if self.vocabulary.kinds[piece] >= 0:
+                held[bisect_right(ends, begin)].append(row)
+        alone = {n: held[n][0] for n in chosen if len(held[n]) == 1}
+        changed = self.change(Sentences([text] * len(alone), np.array([*alone.values()])), 0) if alone else []
+        return {n: new.split()[n] for n, new in zip(alone, changed, strict=True)}
 
 
 def context(documents: list[dict[str, str]], stores: dict[str, Store]) -> dict[str, np.ndarray] | None:
     """The same choice by `context`: a sentence finds the next one; None where texts do not split."""
     corpus = read_corpus({"text": [f"{each['title']}\n\n{each['text']}" for each in documents]}, split_sentences=True)
     try:
-        task = ContextTask(corpus, limited(corpus, corpus.documents, np.arange(len(corpus)), SENTENCES))
+        task = ContextTask(corpus, sampled(corpus))
     except DataError:
         return None
     found = {}
@@ -148,6 +214,13 @@ def context(documents: list[dict[str, str]], stores: dict[str, Store]) -> dict[s
         ]
         found[name] = np.array([score.score for score in scores])
     return found
+
+
+def sampled(corpus: Corpus) -> np.ndarray:
+    """Rows of whole documents, in the order of a hash, up to SENTENCES."""
+    _, first, member, size = np.unique(corpus.documents, return_index=True, return_inverse=True, return_counts=True)
+    order = np.argsort(text_hashes(corpus.texts(first)), kind="stable")
+    return np.flatnonzero(np.isin(member, order[np.cumsum(size[order]) <= SENTENCES]))
 
 
 def samples_of(rows: np.ndarray) -> np.ndarray:
@@ -206,26 +279,28 @@ def against(exam: Scores, judged: Scores, by_context: dict[str, np.ndarray] | No
 
 
 def run(options: argparse.Namespace) -> None:
-    """Score what is not in the output yet."""
+    """Score exams, and add them to the output."""
     models = {"bundled": "bundled", "bundled-raw-static": "bundled-raw-static", "bundled-encoder": "bundled-encoder"}
     models |= dict(each.split("=", 1) for each in options.model)
     stores = {name: Store(name, model, options.vectors) for name, model in models.items() if name in options.encoders}
     results = read_json(options.output)
     for name, groups in SETS.items():
-        if name not in options.sets or name in results:
+        if name not in options.sets:
             continue
         documents, asked = read(options.data / name, groups)
         whole = [f"{each['title']} {each['text']}".strip() or "-" for each in documents]
         judged = [scored(queries, whole, grades, stores) for queries, grades in asked]
-        found: dict[str, Any] = {"documents": len(documents), "judged": {}, "exams": {}}
+        exams = results.get(name, {}).get("exams", {})
+        found: dict[str, Any] = {"documents": len(documents), "judged": {}, "exams": exams}
         for group, scores in zip(groups, judged, strict=True):
             means = {encoder: rows.mean(1).round(2).tolist() for encoder, rows in scores.items()}
             found["judged"]["+".join(group)] = {"n": len(next(iter(scores.values()))[0]), "scores": means}
         by_context = context(documents, stores) if options.context else None
-        for share in SHARES:
-            queries, texts, grades = drawn(documents, share)
+        for way, seed, most in product(options.ways, range(options.seeds), options.queries):
+            queries, texts, grades = drawn(documents, way, seed, most)
             exam = scored(queries, texts, grades, stores)
-            found["exams"][f"{share:g}"] = {
+            what = f", seed {seed}" * (seed > 0) + f", {most} queries" * (most != QUERIES)
+            exams[f"{way}{what}"] = {
                 "n": len(queries),
                 "scores": {encoder: rows.mean(1).round(2).tolist() for encoder, rows in exam.items()},
                 "against": {"+".join(g): against(exam, j, by_context) for g, j in zip(groups, judged, strict=True)},
@@ -256,6 +331,9 @@ if __name__ == "__main__":
     parser.add_argument("--model", action="append", default=[], help="NAME=DIR")
     parser.add_argument("--encoders", nargs="+", default=list(OWN))
     parser.add_argument("--sets", nargs="+", default=list(SETS))
+    parser.add_argument("--ways", nargs="+", default=list(WAYS), choices=WAYS)
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--queries", type=int, nargs="+", default=[QUERIES])
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--context", action="store_true", help="choose by context, too")
     parser.add_argument("--table", action="store_true")

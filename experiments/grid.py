@@ -42,7 +42,7 @@ from selfsent.data.corpus import Corpus
 from selfsent.errors import SettingsError, TrainingError
 from selfsent.evaluation.hold_out import HoldOut
 from selfsent.evaluation.suites import evaluate
-from selfsent.evaluation.tasks.label_free import ContextTask
+from selfsent.evaluation.tasks.context import ContextTask
 from selfsent.files import write_json
 from selfsent.methods import get_method
 from selfsent.models.encoder import Encoder, Pooling

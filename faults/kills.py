@@ -39,7 +39,7 @@ def commands(world: World) -> list[Command]:
     """All of them: six methods and more of `train` on a table and on a transformer, and everything else that writes."""
     steps = ("--steps", STEPS, "--batch-size", 4, "--checkpoint-every", 2, "--max-length", 16, "--map", 0)
     tiny = ("--base", world.base)
-    best = ("--dev", "judges", "--dev-every", 2, "--keep-best")
+    best = ("--dev", "context", "--hold-out", 40, "--dev-every", 2, "--keep-best")
     table = ("--base", "bundled", "--delete-words", 0.3)  # it has no dropout to make two views of a sentence
 
     def train(name: str, text: Path, *more: object) -> Command:
@@ -53,7 +53,7 @@ def commands(world: World) -> list[Command]:
         train("tsdae", world.sentences, *tiny),
         train("mlm", world.sentences, *tiny),
         train("ct", world.sentences, *tiny),
-        train("simcse, the best kept", world.sentences, *tiny, *best),
+        train("simcse, the best kept", world.documents, *tiny, *best),
         train("distil", world.sentences, *tiny, "--teacher", "bundled"),
         train("ct-inbatch", world.sentences, *tiny),
         Command("whitening", ("train", world.sentences, "--method", "whitening", "--map", 0, "--base", "bundled")),

@@ -10,7 +10,15 @@ from safetensors.numpy import save_file
 
 from selfsent import files
 from selfsent.errors import OutputError
-from selfsent.files import atomic_directory, atomic_file, new_folder, sweep_half_written, write_json, write_text
+from selfsent.files import (
+    atomic_directory,
+    atomic_file,
+    new_folder,
+    remove,
+    sweep_half_written,
+    write_json,
+    write_text,
+)
 from selfsent.locks import lock_directory
 
 
@@ -79,6 +87,24 @@ def test_the_file_that_a_link_means_is_written(tmp_path):
     write_text(tmp_path / "link", "new")
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "there" / "file").read_text() == "new"
+
+
+def test_what_a_link_leads_to_is_never_removed(tmp_path):
+    elsewhere, path = tmp_path / "elsewhere", tmp_path / "run"
+    elsewhere.mkdir()
+    (elsewhere / "mine").write_text("kept")
+    path.mkdir()
+    for name in ("whole", f".whole.selfsent-{'0' * 8}"):  # one of them looks like a leftover
+        (path / name).symlink_to(elsewhere)
+    (path / "file").symlink_to(elsewhere / "mine")
+    sweep_half_written(path)
+    with atomic_directory(path) as temporary:
+        (temporary / "new").touch()
+    assert names(path) == ["new"]
+    (tmp_path / "link").symlink_to(elsewhere)
+    remove(tmp_path / "link")
+    assert names(tmp_path) == ["elsewhere", "run"]
+    assert (elsewhere / "mine").read_text() == "kept"
 
 
 def test_who_may_read_is_what_the_umask_says(tmp_path):

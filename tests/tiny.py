@@ -119,6 +119,15 @@ ARCHITECTURES = {
     "eurobert": ("byte pairs", {}),
     "gpt2": ("byte pairs", {"n_embd": SIZE, "n_layer": 2, "n_head": 2, "n_positions": LONGEST}),
     "qwen3": ("byte pairs", {"num_key_value_heads": 1, "head_dim": 16}),
+    "gte": ("pieces", {"type_vocab_size": 1}),
+    "nomic_bert": ("word pieces", {"hidden_dropout_prob": 0.1}),
+    "gemma3_text": (
+        "pieces",
+        {
+            **{"num_key_value_heads": 1, "head_dim": 16, "query_pre_attn_scalar": 16, "sliding_window": 16},
+            **{"layer_types": ["sliding_attention", "full_attention"], "use_bidirectional_attention": True},
+        },
+    ),
     "bart": (
         "byte pairs",
         {
@@ -138,6 +147,8 @@ ARCHITECTURES = {
     ),
 }
 CAUSAL = ("gpt2", "qwen3")
+UNMASKED = (*CAUSAL, "gemma3_text")
+"""Language models that predict the next word, be their attention causal or not."""
 ENCODER_DECODER = ("bart", "t5")
 STATIC = "static"
 """No architecture of transformers: a table of token vectors."""
@@ -163,6 +174,22 @@ def make_config(name, **changes):
     return AutoConfig.for_model(name, **values), tokenizer
 
 
+def save_recurrent(directory, kind, size, width, seed=0):
+    """Write word vectors of a width and an untrained recurrent network of a size; returns the directory."""
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import LSTM, Pooling, WordEmbeddings
+
+    from selfsent.models.heads.gru import Gru
+
+    tokenizer = make_tokenizer()
+    torch.manual_seed(seed)
+    words = WordEmbeddings(tokenizer, 0.1 * torch.randn(len(tokenizer), width), update_embeddings=True)
+    network = Gru(width, size) if kind == "gru" else LSTM(width, size, bidirectional=kind == "bilstm")
+    pooling = Pooling(network.get_embedding_dimension(), "max" if kind == "bilstm" else "lasttoken")
+    SentenceTransformer(modules=[words, network, pooling], device="cpu").save(str(directory))
+    return Path(directory)
+
+
 def save_base(directory, name, seed=0, **changes):
     """Write a tiny language model of an architecture, in transformers layout; returns the directory."""
     if name == STATIC:
@@ -171,13 +198,10 @@ def save_base(directory, name, seed=0, **changes):
         new_table(make_tokenizer().backend_tokenizer, SIZE, seed).save(Path(directory))
         return Path(directory)
     if name in RECURRENT:
-        from selfsent.models.recurrent import new_recurrent
-
-        new_recurrent(name, make_tokenizer(), SIZE, SIZE, seed=seed, **changes).save(Path(directory))
-        return Path(directory)
+        return save_recurrent(directory, name, SIZE, SIZE, seed)
     from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoModelForSeq2SeqLM
 
-    kinds = {**dict.fromkeys(CAUSAL, AutoModelForCausalLM), **dict.fromkeys(ENCODER_DECODER, AutoModelForSeq2SeqLM)}
+    kinds = {**dict.fromkeys(UNMASKED, AutoModelForCausalLM), **dict.fromkeys(ENCODER_DECODER, AutoModelForSeq2SeqLM)}
     config, tokenizer = make_config(name, **changes)
     torch.manual_seed(seed)
     model = kinds.get(name, AutoModelForMaskedLM).from_config(config)

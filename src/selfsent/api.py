@@ -18,7 +18,7 @@ from selfsent.lexical.scores import PAIR_WEIGHT, check_weight
 from selfsent.methods.ranking import MinedBy
 from selfsent.models.bases import resolve
 from selfsent.models.encoder import Encoder
-from selfsent.models.encoding import Side, encode as encode_texts
+from selfsent.models.encoding import Side, encode as encode_texts, telling_cuts
 from selfsent.models.export import Exported, check_export, export as export_graph
 from selfsent.pipeline import AnyBase, AnyMethod, Request, Source, config_without_seed, read, train_once
 from selfsent.progress import Progress, shown
@@ -158,7 +158,9 @@ def encode(model: Model, texts: Sequence[str], *, side: Side | None = None) -> N
     Raises:
         SelfsentError: no such encoder, or one string instead of a list.
     """
-    return encode_texts(open_encoder(model), texts, side=side)
+    opened = open_encoder(model)
+    with telling_cuts(opened):
+        return encode_texts(opened, texts, side=side)
 
 
 def pairs(

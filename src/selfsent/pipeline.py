@@ -19,10 +19,11 @@ from selfsent.data.corpus import Corpus, read_corpus
 from selfsent.distributed import by_first, join, rank, wait
 from selfsent.errors import DataError, SettingsError
 from selfsent.evaluation.datasets.leaks import trained_by
-from selfsent.evaluation.dev import LABEL_FREE, check_dev, dev_scorer, scored
+from selfsent.evaluation.dev import check_dev, dev_scorer, scored
 from selfsent.evaluation.exam import Exam
 from selfsent.evaluation.hold_out import HoldOut
 from selfsent.evaluation.suites import TASKS
+from selfsent.evaluation.tasks.context import CONTEXT
 from selfsent.evaluation.warranty import held_exam
 from selfsent.files import remove, write_json, write_text
 from selfsent.methods import METHODS, get_method, method_of
@@ -93,6 +94,8 @@ class Request:
             raise SettingsError(
                 f"views= makes two views, and {method.name} reads one: give method=bootstrap, ntxent, simcse or mnrl"
             )
+        if plan.keep_adapter and self.run_config.warranty is not None:
+            raise SettingsError("a warranty mixes whole weights: leave out keep_adapter")
         return plan, augmenters
 
 
@@ -134,7 +137,7 @@ def _prepared(
         labelled = plan.options.labels() is not None
         warn = (lambda line: None if dev else notice(_LABELLED)) if labelled else notice
         pairs = plan.contrasts_pairs and not augmenters  # views of one text are not a search pair
-        hold_out = HoldOut.of(corpus, dev in LABEL_FREE, warn, plan.joins, hold_out, dev == "judges", pairs)
+        hold_out = HoldOut.of(corpus, dev == CONTEXT, warn, plan.joins, hold_out, pairs)
     hold_out = replace(hold_out, train=rows_with_neighbours(plan, corpus, hold_out.train, notice))
     hold_out = hold_out.thinned(request.run_config.sentences)
     if there:
@@ -176,8 +179,8 @@ def train_once(
     if rank() == 0:
         if exam is not None:
             most, data = request.run_config.warranty or 0.0, request.run_config.data
-            keep_warranted(directory, plan.base, exam, most, data, notice)
-        _finish(corpus, hold_out, plan.base, directory, notice, request.run_config)
+            keep_warranted(directory, plan.base, plan.prompts, exam, most, data, notice)
+        _finish(corpus, hold_out, plan, directory, notice, request.run_config)
     return by_first(lambda: load_run(output))
 
 
@@ -196,14 +199,14 @@ def _exam_for_warranty(corpus: Corpus, hold_out: HoldOut, config: RunConfig) -> 
 
 
 def _finish(
-    corpus: Corpus, hold_out: HoldOut, base: str, directory: RunDirectory, notice: Notice, config: RunConfig
+    corpus: Corpus, hold_out: HoldOut, plan: Plan, directory: RunDirectory, notice: Notice, config: RunConfig
 ) -> None:
     """Score the base and the trained model on the held-out documents, and write scores, page and card.
 
     Args:
         corpus: the text.
         hold_out: its parts.
-        base: the encoder before training.
+        plan: of the run.
         directory: of the run.
         notice: receives the reason of a missing score.
         config: how many sentences are on the map, held-out ones if available, and whether checkpoints stay.
@@ -216,10 +219,12 @@ def _finish(
         after = scored(load_encoder(directory.model), "trained")
     if hold_out.test is not None:
         try:
-            before = score_base(corpus, hold_out, base)
-            scores = {name: paired(each, after) for name, each in before.items()}
+            before = score_base(corpus, hold_out, plan.base, plan.prompts)
+            sizes = directory.record["asked"].get("sizes", ())
+            scores = {name: paired(each, after, sizes) for name, each in before.items()}
             first = next(iter(before.values()))
-            neighbours = neighbours_of(*first.texts, first.sides, after.sides(*first.texts))
+            sides = after.sides(*first.texts, search=first.with_words is not None)
+            neighbours = neighbours_of(*first.texts, first.sides, sides)
         except DataError as error:  # only near-duplicates: a model without a score
             notice(f"no label-free score: {error}")
     context, search = scores.get("context"), scores.get("search")
@@ -227,13 +232,14 @@ def _finish(
     if mapped:
         if line := slowness(min(points, len(corpus))):
             notice(line)
-        drawn = map_of_run(corpus, hold_out, {"before": scored(load_encoder(base), "base"), "after": after}, points)
+        base = scored(load_encoder(plan.base, prompts=plan.prompts), "base")
+        drawn = map_of_run(corpus, hold_out, {"before": base, "after": after}, points)
     page = run_page(directory.record, context, neighbours, directory.metrics(), corpus_map=drawn, search=search)
     write_text(directory.path / "report.html", page)
     about: dict[str, Any] = {
         "alone": not needs_selfsent(directory.model),
         "joins": joins,
-        "licence": licence_of(resolve(base)),
+        "licence": licence_of(resolve(plan.base)),
     }
     card = model_card(directory.record, corpus.report.summary("; "), context, search=search, **about)
     write_text(directory.model / "README.md", card)
@@ -261,7 +267,7 @@ def _with_scores(clock: Clock, plan: Plan, corpus: Corpus, hold_out: HoldOut) ->
     since = time.perf_counter()
     if rank() == 0:
         with suppress(DataError):  # reported at the end of the run
-            score_base(corpus, hold_out, plan.base)
+            score_base(corpus, hold_out, plan.base, plan.prompts)
     wait()
     return replace(clock, after=clock.after + time.perf_counter() - since)
 
@@ -273,6 +279,8 @@ def _notices(plan: Plan, corpus: Corpus, hold_out: HoldOut, request: Request) ->
         read, left = corpus.view_columns[: plan.columns], corpus.view_columns[plan.columns :]
         yield f"{method} reads {', '.join(read)} and not {', '.join(left)}"
     yield plan.summary()
+    if plan.prompts:
+        yield f"prompts: {plan.prompts.summary} (prompts=False leaves them out)"
     if plan.reads_documents and is_strong(plan.base):
         yield (
             "the base is a strong sentence encoder: rank with words, as search does; training adds little here, so look"

@@ -31,12 +31,6 @@ SENSES = {
     "adj": [["big(a)", "large"], ["happy", "glad", "eager"], ["old", "aged", "unfashionable"], ["new", "fresh"]],
     "adv": [["quickly", "rapidly", "fast"]],
 }
-EXCEPTIONS = {
-    "noun": "children child\n",
-    "verb": "began begin\nbegun begin\nstopped stop\nstopping stop\ntaken take\ntook take\n",
-    "adj": "bigger big\nhappier happy\n",
-    "adv": "",
-}
 COUNTS = {"walk%1:04:00::": 5, "walk%2:38:00::": 6, "child%1:18:00::": 9, "end%1:09:00::": 9, "end%2:30:00::": 2}
 
 
@@ -57,7 +51,6 @@ def write_wordnet(directory):
         ]
         (directory / f"data.{part}").write_text(data)
         (directory / f"index.{part}").write_text("".join(lines))
-        (directory / f"{part}.exc").write_text(EXCEPTIONS[part])
     (directory / "cntlist.rev").write_text("".join(f"{key} 1 {count}\n" for key, count in COUNTS.items()))
     return directory
 

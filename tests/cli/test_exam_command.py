@@ -52,11 +52,21 @@ def test_documents_of_one_run_and_real_pairs(selfsent, tickets, model, tmp_path)
     run = tmp_path / "run"
     shutil.copytree(model, run / "model")
     (run / "run.json").write_text("{}")
-    told = selfsent("exam", tickets, "--pairs", "subject,body", "--models", f"bm25,{run}").err
-    assert f"{run} was trained: if on these texts, it knows the answers" in told
+    told = selfsent("exam", tickets, "--pairs", "subject,body", "--models", f"words=bm25,mine={run}")
+    assert "mine+words at" in told.out
+    assert f"{run} was trained: if on these texts, it knows the answers" in told.err
     few = selfsent("exam", tickets, "--text-column", "body", "--queries", 20, "--output", tmp_path / "few")
     assert "only 20 queries" in few.err
     assert "±25 points" in few.err
+
+
+def test_replies_to_quotes(selfsent, tmp_path):
+    mails = tmp_path / "mails.jsonl"
+    bodies = [f"> Where is the key of lot{n} kept?\nBehind door{n}." for n in range(20)]
+    mails.write_text("".join(json.dumps({"body": body}) + "\n" for body in bodies))
+    options = ("--clean", "mail", "--output", tmp_path / "exam")
+    told = selfsent("exam", mails, "--text-column", "body", *options).err
+    assert "20 queries (20 by quote) among 20 documents" in told
 
 
 @pytest.mark.parametrize(

@@ -37,20 +37,18 @@ def score(value):
     return Score("context", value, value - 2, value + 2, 500, "context", samples=samples)
 
 
-def page(seeds=1, failures=()):
+def page(failures=()):
     found = Selection(
         Path(),
         "context",
         {"untrained": score(30.0)},
         (),
         failures=dict(failures),
-        seeds=seeds,
         baselines={"TF-IDF": score(44.5), "BM25": score(43.25)},
         tests={HOSTILE: score(35.0), "untrained": score(31.0), "TF-IDF": score(44.0)},
     )
-    for seed in range(seeds):
-        record = {"steps": 1200, "asked": {"settings": {"seed": seed}}}
-        found = found.with_run(HOSTILE, SimpleNamespace(record=record, directory=Path()), score(35.0 + seed))
+    record = {"steps": 1200, "asked": {"settings": {"seed": 0}}}
+    found = found.with_run(HOSTILE, SimpleNamespace(record=record, directory=Path()), score(35.0))
     near = [{"sentence": HOSTILE, "cosine": 0.9}]
     neighbours = [{"sentence": HOSTILE, "before": near, "after": near}]
     return comparison_page(found, {"corpus": HOSTILE}, neighbours, {HOSTILE: [(1, 3.0), (2, 2.5)]})
@@ -70,8 +68,6 @@ def test_the_page_has_every_figure_and_needs_nothing_from_elsewhere():
         assert figure in shown, figure
     assert "-9.00 [-9.00, -9.00]" in shown
     assert not re.search(r"(src|href)=|https?://|@import|url\(", shown)
-    assert "±" not in shown
-    assert "35.50 ± 0.71" in page(seeds=2)
 
 
 def test_the_finding_is_the_headline_and_words_have_dots_of_their_own():

@@ -9,7 +9,9 @@ import torch
 
 import tiny
 from selfsent.methods import METHODS
+from selfsent.methods.matryoshka import of_sizes
 from selfsent.models.loading import load_encoder
+from selfsent.models.lora import put_lora
 from selfsent.settings import Settings
 
 SLICE = ("bert", tiny.STATIC)
@@ -46,7 +48,7 @@ class Cell:
         if self.refusal:
             return self.method != "sent2vec"
         if self.described.default_base:
-            return self.architecture == (tiny.STATIC if self.method == "sent2vec" else tiny.RECURRENT[0])
+            return self.architecture == tiny.STATIC
         return self.architecture in (SLICE[:1] if self.described.supervised else SLICE)
 
     @property
@@ -72,21 +74,24 @@ class Cell:
         static = self.architecture == tiny.STATIC and self.described.static is None
         if static or (self.architecture in tiny.RECURRENT and self.method in ("tsdae", "mlm", "cross-encoder")):
             return f"it is a {kind}"
-        if self.method == "mlm" and self.architecture in tiny.CAUSAL:
+        if self.method == "mlm" and self.architecture in tiny.UNMASKED:
             return "its encoder has no masked language model"
         if self.method == "mlm" and self.architecture in tiny.ENCODER_DECODER:
             return "its decoder predicts words, not its encoder"
         return ""
 
-    def learner(self, directory, dropout=0.1, **options):
-        """A learner, in training mode."""
+    def learner(self, directory, dropout=0.1, lora=None, sizes=(), **options):
+        """A learner, in training mode; with adapters of a rank, where one is given, and for several sizes."""
         # The first token of a causal model sees nothing but itself.
         pooling = "lasttoken" if self.architecture in tiny.CAUSAL else self.described.pooling
         torch.manual_seed(0)
         chosen = self.options(directory, **options)
         bare = self.architecture in BARE
         encoder = load_encoder(directory) if bare else load_encoder(directory, pooling, dropout)
-        return self.described.learner(encoder, chosen).train()
+        if lora:
+            put_lora(encoder, lora, str(directory))
+        encoder.sizes = sizes
+        return (of_sizes(self.described.learner) if sizes else self.described.learner)(encoder, chosen).train()
 
     def options(self, directory="bundled-raw", **options):
         """The method's options; its defaults where nothing is said. A teacher is what the student begins as."""

@@ -73,9 +73,11 @@ def test_stages_by_two_processes_equal_those_by_one(place, of_two, tmp_path, mon
 
 
 def test_accumulation_and_caching_change_nothing(of_one, of_two):
-    pairs = [(name, re.sub(", (accumulated|cached)", "", name)) for name in of_one]
+    pairs = [(name, re.sub(", (accumulated|cached)", "", name)) for name in of_one if "lora" not in name]
     pairs = [(parts, whole) for parts, whole in pairs if parts != whole and whole in of_one]
-    assert {parts.split("/")[1] for parts, _ in pairs} >= {run for run in two_processes.RUNS if "cached" in run}
+    assert {parts.split("/")[1] for parts, _ in pairs} >= {
+        run for run in two_processes.RUNS if "cached" in run and "lora" not in run
+    }
     for parts, whole in pairs:
         for weights in (of_one, *of_two):
             torch.testing.assert_close(weights[parts], of_one[whole], atol=2e-5, rtol=1e-5, msg=parts)
@@ -87,4 +89,8 @@ def test_the_steps_do_something(of_one, place):
         mine = {name: tensor for name, tensor in of_one.items() if name.startswith(f"{architecture}/{run}/")}
         words = next(tensor for name, tensor in mine.items() if "embedding" in name and name.endswith("weight"))
         same = next(tensor for tensor in before.values() if tensor.shape == words.shape)
-        assert (words - same).abs().max() > 1e-3
+        if adapters := [tensor for name, tensor in mine.items() if "lora_B" in name]:  # zero at first
+            assert all(tensor.abs().max() > 1e-3 for tensor in adapters)
+            assert torch.equal(words, same)
+        else:
+            assert (words - same).abs().max() > 1e-3

@@ -30,8 +30,8 @@ SETTINGS = Settings(batch_size=12, learning_rate=1e-2, steps=4, warmup=0, epsilo
 )
 NETWORKS = {"delete_words": 0.3, "width": 2, "momentum": 0.5}
 RUNS = {
-    **{name: {} for name in ("tsdae", "tsdae, accumulated", "sdae", "skip-thoughts", "neighbours", "mlm")},
-    **{name: {} for name in ("ct-inbatch", "softmax, accumulated", "cosine", "triplet", "distil", "fastsent")},
+    **{name: {} for name in ("tsdae", "tsdae, accumulated", "neighbours", "mlm")},
+    **{name: {} for name in ("ct-inbatch", "softmax, accumulated", "cosine", "triplet", "distil")},
     "neighbours, spans": {"span": 3, "within": 2, "overlap": True},
     "simcse": {"delete_words": 0.3},
     "simcse of surroundings": {"positives": "surroundings", "within": 2},
@@ -51,6 +51,12 @@ RUNS = {
     "ntxent, cached": NETWORKS,
     "mnrl, cached": {"hard_negatives": True, "both_directions": True},
     "distil, cached": {},
+    "neighbours, of sizes": {"sizes": (tiny.SIZE, 8)},
+    "neighbours, of sizes, cached": {"sizes": (tiny.SIZE, 8)},
+    "tsdae, lora": {"lora": 4},
+    "bootstrap, lora": {"lora": 4, **NETWORKS},
+    "ct, lora": {"lora": 4, "negatives": 2},
+    "mnrl, lora cached": {"lora": 4, "hard_negatives": True},
 }
 RECIPE = """\
 base: {base}

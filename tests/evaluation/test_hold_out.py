@@ -6,7 +6,7 @@ import tiny
 from selfsent.errors import DataError, SettingsError
 from selfsent.evaluation import hold_out
 from selfsent.evaluation.hold_out import HoldOut, pair_groups, split_documents
-from selfsent.evaluation.tasks.label_free import ContextTask
+from selfsent.evaluation.tasks.context import ContextTask
 
 
 @pytest.fixture
@@ -190,5 +190,3 @@ def test_context_cannot_choose_among_models_of_pairs_without_documents(pairs):
     corpus = pairs([(f"q{n}", f"a{n}") for n in range(400)])
     with pytest.raises(DataError, match="the corpus has no documents to find a next sentence in"):
         HoldOut.of(corpus, dev=True, notice=print, pairs=True)
-    found = HoldOut.of(corpus, dev=True, notice=print, single=True, pairs=True)
-    assert [len(rows) for rows in (found.train, found.dev, found.test)] == [256, 64, 80]

@@ -11,9 +11,8 @@ from selfsent.evaluation import evaluate
 from selfsent.evaluation.encoder import Encoder
 from selfsent.evaluation.encoders import as_encoder, check_model
 from selfsent.evaluation.lexical import Hybrid
-from selfsent.evaluation.tasks.label_free import passage_sides
 from selfsent.evaluation.tasks.published import finds_its_row as by_translation
-from selfsent.lexical import Analyzer, language_of
+from selfsent.lexical import Analyzer
 
 TEXTS = ["the red car stops", "a red bus, a red Car", "the train is late again", "late", "!?", "the red car stops"]
 QUERIES = ["red car", "the late train", "unknown words", "red red bus", "?"]
@@ -47,17 +46,6 @@ def test_words_are_added_to_the_cosine():
         for a, b in zip(left, right, strict=True)
     ]
     np.testing.assert_allclose(encoder.similarity(left, right), expected, rtol=1e-5)
-
-
-def test_passages_are_joined_for_words_and_averaged_for_vectors():
-    encoder = Encoder(vectors_of, "m")
-    asked, texts = [["red car", "late"]], [["the red car", "stops"], ["late again"]]
-    found = inner(*passage_sides(Hybrid(encoder), asked, texts))
-    joined = [" ".join(each) for each in texts]
-    terms = Analyzer(language_of(joined))
-    words = [naive.bm25_share(terms("red car late"), terms(text), list(map(terms, joined))) for text in joined]
-    expected = inner(*passage_sides(encoder, asked, texts))[0] + 0.5 * np.array(words)
-    np.testing.assert_allclose(found[0], expected, rtol=1e-5)
 
 
 def test_a_name_with_words(base_of, tmp_path):

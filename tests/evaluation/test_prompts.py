@@ -8,7 +8,6 @@ from selfsent.data.vector_files import unit
 from selfsent.evaluation.encoder import Encoder
 from selfsent.evaluation.encoders import as_encoder
 from selfsent.evaluation.lexical import Hybrid
-from selfsent.evaluation.tasks.label_free import passage_sides
 from selfsent.evaluation.tasks.retrieval import RetrievalTask
 
 LINES = tiny.make_sentences(10, seed=3)
@@ -120,7 +119,7 @@ def test_each_text_of_a_side_is_encoded_once(tmp_path):
 
 def test_texts_of_one_kind_have_no_side():
     model = Two()
-    passage_sides(as_encoder(model), [(text,) for text in QUERIES], [(text,) for text in TEXTS])
+    as_encoder(model).sides(QUERIES, TEXTS)
     assert (model.seen["query"], model.seen["document"]) == ([], [])
 
 

@@ -1,5 +1,7 @@
 """How much of a training is kept."""
 
+from dataclasses import fields
+
 import numpy as np
 import pytest
 
@@ -11,9 +13,10 @@ from selfsent.evaluation.exam import Text, draw_exam
 from selfsent.evaluation.results import measure
 from selfsent.evaluation.stats.metrics import mean
 from selfsent.evaluation.stats.resampling import bootstrap
-from selfsent.evaluation.warranty import GENERAL, Tried, Warranty, choose, guard_of, held_exam, warranty
+from selfsent.evaluation.warranty import GENERAL, LOSS, Tried, Warranty, choose, guard_of, held_exam, warranty
 from selfsent.models.loading import load_encoder
 from selfsent.models.merge import Between
+from selfsent.training.run_config import RunConfig
 
 COUNT = 60
 RNG = np.random.default_rng(0)
@@ -29,7 +32,7 @@ def as_score(values):
     ("gains", "noise", "losses", "chosen"),
     [
         ((0, 5, 9, 7, 4), 0.2, (0, 0, 0, 0, 0), 2),  # the best
-        ((0, 5, 9, 7, 4), 0.2, (0, 0, 0.31, 0.3, 0), 3),  # the best that loses no more than 0.3
+        ((0, 5, 9, 7, 4), 0.2, (0, 0, 0.51, 0.5, 0), 3),  # the best that loses no more than 0.5
         ((0, 5, 9, 7, 4), 0.2, (0, 1, 1, 1, 1), 0),
         ((0, 1, 1, 1, 1), 2.0, (0, 0, 0, 0, 0), 0),  # no more than chance
         ((0, -5, -9, -7, -4), 0.2, (0, 0, 0, 0, 0), 0),
@@ -40,7 +43,12 @@ def test_the_best_share_that_is_ahead_by_more_than_chance(gains, noise, losses, 
     values = [BASE + gain + noise * each * (gain != 0) for gain, each in zip(gains, NOISE, strict=True)]
     assert choose([as_score(each) for each in values], losses) == chosen
     draws = [np.repeat(np.arange(COUNT), row.astype(int)) for row in bootstrap(lambda w: w, COUNT)]
-    assert merging.chosen([list(each) for each in values], losses, draws, 0.3) == chosen
+    assert merging.chosen([list(each) for each in values], losses, draws, 0.5) == chosen
+
+
+def test_the_flag_alone_allows_what_python_does():
+    (most,) = (field.metadata["const"] for field in fields(RunConfig) if field.name == "warranty")
+    assert most == LOSS
 
 
 def test_the_guard_without_data_asks_for_the_order_of_the_base(monkeypatch):

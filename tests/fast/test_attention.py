@@ -43,3 +43,22 @@ def test_attention_drops_weights_at_the_rate():
     kept = attention.packed_attention(states, states, torch.ones(2000, 1, 4), packed, dropout=0.3) * 0.7 * 20
     assert kept.mean().item() == pytest.approx(14, rel=0.01)  # of 20 equal weights
     assert kept.std().item() == pytest.approx((20 * 0.3 * 0.7) ** 0.5, rel=0.1)
+
+
+@pytest.mark.parametrize("dropout", [0.0, 1e-9])  # next to none, so that attention goes step by step
+@pytest.mark.parametrize("window", [None, 3, 9])
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("lengths", [[21], [21, 19], [16, 16]])
+def test_attention_in_blocks_is_attention_at_once(lengths, causal, window, dropout, monkeypatch):
+    packed = Packed(torch.arange(sum(lengths)).numpy(), torch.tensor(lengths).numpy())
+    results = []
+    for most in (4, 1000):
+        monkeypatch.setattr(attention, "LONG", most)
+        monkeypatch.setattr(attention, "BLOCK", 4)
+        torch.manual_seed(0)
+        *states, weights = (torch.randn(sum(lengths), 2, 4, requires_grad=True) for _ in range(4))
+        out = attention.packed_attention(*states, packed, dropout, causal=causal, window=window)
+        (out * weights.detach()).sum().backward()
+        results.append([out, *(each.grad for each in states)])
+    for blocks, whole in zip(*results, strict=True):
+        torch.testing.assert_close(blocks, whole, atol=1e-5, rtol=1e-5)

@@ -99,10 +99,10 @@ def test_presets_are_what_paper_or_code_do(method, preset, expected):
     assert {name: found[name] for name in expected} == expected
 
 
-def test_what_reads_documents_is_aimed_at_the_metrics_that_do():
+def test_what_reads_documents_aims_at_the_score_that_does():
     for method in METHODS.values():
         reads = method.name != "distil" and any(view.passage for view in method.options().views())
-        assert ("context" in method.aimed_at) is reads
+        assert method.aims_at_context is reads
 
 
 def test_the_head_is_trained_only_where_the_method_asks_for_it(learner_of):

@@ -119,7 +119,7 @@ def halves(rows):
 def test_the_base_is_no_part_of_what_is_trained_or_saved(learner_of):
     plain, kept = (learner_of("neighbours", keep_base=keep) for keep in (0.0, 1.0))
     assert plain.state_dict().keys() == kept.state_dict().keys()
-    assert not any(parameter.requires_grad for parameter in kept._base[0].parameters())
+    assert not any(parameter.requires_grad for parameter in kept.fixed[0].parameters())
 
 
 @pytest.mark.parametrize("method", ["simcse", "ntxent", "bootstrap", "ct-inbatch", "mnrl", "neighbours"])

@@ -35,22 +35,13 @@ def vectors(learner, *columns):
         return [learner.model(packed(learner, column)).tolist() for column in columns]
 
 
-@pytest.mark.parametrize("product", [False, True])
-def test_softmax_equals_loops(product, learner_of):
-    learner, classes = learner_of("softmax", classes=3, product=product), [0, 2, 1, 1, 0, 2]
+def test_softmax_equals_loops(learner_of):
+    learner, classes = learner_of("softmax", classes=3), [0, 2, 1, 1, 0, 2]
     loss = learner([packed(learner, 0), packed(learner, 1)], torch.tensor(classes))
     weight, bias = learner.classifier.weight.tolist(), learner.classifier.bias.tolist()
-    slow = supervision.softmax(*vectors(learner, 0, 1), classes, weight, bias, product)
+    slow = supervision.softmax(*vectors(learner, 0, 1), classes, weight, bias)
     assert loss.total.item() == pytest.approx(slow, rel=1e-4)
     assert loss.count == 6
-
-
-def test_the_classifier_of_infersent_equals_loops(learner_of):
-    learner, classes = learner_of("softmax", classes=3, product=True, hidden=5), [0, 2, 1, 1, 0, 2]
-    loss = learner([packed(learner, 0), packed(learner, 1)], torch.tensor(classes))
-    *before, last = [(layer.weight.tolist(), layer.bias.tolist()) for layer in learner.classifier]
-    slow = supervision.softmax(*vectors(learner, 0, 1), classes, *last, product=True, before=before)
-    assert loss.total.item() == pytest.approx(slow, rel=1e-4)
 
 
 def test_the_softmax_head_is_trained_and_saved(learner_of, tmp_path):

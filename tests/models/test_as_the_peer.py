@@ -10,6 +10,7 @@ import torch
 import tiny
 from selfsent.errors import BaseEncoderError
 from selfsent.models.encoding import encode, prompt_of
+from selfsent.models.fingerprint import fingerprint
 from selfsent.models.loading import load_encoder
 
 TEXTS = [*tiny.make_sentences(6, seed=1), " ".join(tiny.make_sentences(20, seed=2))]
@@ -76,16 +77,36 @@ def test_a_chat_template_is_left_out_of_a_plain_language_model(base_of, tmp_path
         load_encoder(whole)
 
 
-@pytest.mark.parametrize(
-    ("options", "what"),
-    [
-        ({"pooling": {"include_prompt": False}, "prompts": {"q": "ba du: "}, "default_prompt_name": "q"}, "vectors"),
-        ({"transformer": {"processing_kwargs": {"text": {"max_length": 6}}}}, "tokens"),
-    ],
-)
-def test_settings_that_are_not_known_are_refused_where_they_change_anything(base, tmp_path, options, what):
-    model = saved(base, tmp_path / "model", **options)
-    with pytest.raises(BaseEncoderError, match=f"it gets other {what} than sentence-transformers"):
+def test_code_that_comes_with_a_model_is_refused_and_not_needed_where_transformers_knows_it(base, tmp_path):
+    model = saved(base, tmp_path / "model")
+    about = json.loads((model / "config.json").read_text())
+    own = {"auto_map": {"AutoConfig": "configuration.NewConfig", "AutoModel": "modeling.NewModel"}}
+    (model / "config.json").write_text(json.dumps({**about, **own}))
+    (model / "modeling.py").write_text("raise SystemExit('it ran')")
+    np.testing.assert_array_equal(encode(load_encoder(model), TEXTS), encode(load_encoder(base), TEXTS))
+    (model / "config.json").write_text(json.dumps({**about, **own, "model_type": "new"}))
+    with pytest.raises(BaseEncoderError, match=r"needs code of its own \('new'\), and selfsent runs no code") as told:
+        load_encoder(model)
+    assert "\n" not in str(told.value)
+    from selfsent.evaluation.encoders import as_encoder
+
+    with pytest.raises(BaseEncoderError) as told:
+        as_encoder(str(model))
+    assert "\n" not in str(told.value)
+
+
+def test_a_prompt_that_the_pooling_leaves_out_is_left_out(base, tmp_path):
+    prompts = {"prompts": {"q": "ba du: "}, "default_prompt_name": "q"}
+    model = saved(base, tmp_path / "model", pooling={"include_prompt": False}, **prompts)
+    assert_the_same(model, tmp_path / "again")
+    encoder, included = load_encoder(model), load_encoder(saved(base, tmp_path / "other", **prompts))
+    assert fingerprint(encoder) != fingerprint(included)
+    assert load_encoder(model, "cls").pooling_module.include_prompt is False
+
+
+def test_settings_that_are_not_known_are_refused_where_they_change_anything(base, tmp_path):
+    model = saved(base, tmp_path / "model", transformer={"processing_kwargs": {"text": {"max_length": 6}}})
+    with pytest.raises(BaseEncoderError, match="it gets other tokens than sentence-transformers"):
         load_encoder(model)
     from selfsent.evaluation.encoders import as_encoder
 
@@ -151,7 +172,7 @@ def test_the_transformer_is_found_by_its_path_in_the_modules(base, tmp_path):
     (model / "config.json").write_text('{"__version__": "0.3.0"}')
     assert_the_same(model, tmp_path / "again")
     (model / "encoder" / "config.json").rename(model / "encoder" / "adapter_config.json")
-    with pytest.raises(BaseEncoderError, match="is a PEFT adapter without its base: merge"):
+    with pytest.raises(BaseEncoderError, match="is an adapter other than plain LoRA: merge it"):
         load_encoder(model)
     kind = "sentence_transformers.base.modules.router.Router"
     (model / "modules.json").write_text(json.dumps([{**modules[0], "type": kind}, *modules[1:]]))
@@ -194,7 +215,6 @@ def test_a_search_puts_the_prompts_of_both_sides(prompted, base, tmp_path):
     from selfsent.data.corpus import read_corpus
     from selfsent.data.vector_files import VectorsFile
     from selfsent.errors import DataError
-    from selfsent.models.fingerprint import fingerprint
     from selfsent.search import Index, encode_to_file, search, write_index
 
     encoder, peer, corpus = load_encoder(prompted), peer_of(prompted), read_corpus(TEXTS)

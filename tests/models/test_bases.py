@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 
+from selfsent.augment.translate import marian
 from selfsent.errors import BaseEncoderError, HubFallbackWarning
 from selfsent.integrity import seal
 from selfsent.methods import get_method
@@ -83,12 +84,11 @@ def test_a_transformer_of_a_shape_is_made_where_it_is_named(tmp_path, monkeypatc
 @pytest.mark.parametrize(
     ("name", "complaint"),
     [
-        *((name, "LAYERSxWIDTH") for name in ("bert:64", "gru:2x64", "bert:1x65", "bert:0x64", "gru:0")),
+        *((name, "LAYERSxWIDTH") for name in ("bert:64", "bert:1x65", "bert:0x64")),
         ("random-table:0", "the size is a number of 1 to 16384"),
         ("random-table:12:bundled", "takes a size alone, as in random-table:100"),
         ("bert:1x64:bundled", "has no cls token"),
-        ("bilstm:bundled-raw", "bundled-raw is neither a file of word vectors nor a table"),
-        ("bilstm:./nowhere.txt", "there is no directory ./nowhere.txt"),
+        ("bert:1x64:./nowhere", "there is no directory ./nowhere"),
     ],
 )
 def test_what_the_name_of_an_untrained_base_cannot_be(name, complaint):
@@ -131,6 +131,29 @@ def test_a_pickle_is_refused_where_there_is_nothing_else(model, name):
         resolve(model)
 
 
+@pytest.mark.parametrize(
+    "index",
+    [
+        {"weight_map": {"a": "model-1-of-1.safetensors", "b": "weights.dat"}},
+        {"weight_map": {"a": "pytorch_model.bin"}},
+        {"weight_map": {"a": "../model.safetensors"}},
+        {"weight_map": {"a": "a.safetensors\n"}},
+        {"weight_map": ["a"]},
+        [],
+    ],
+)
+def test_parts_of_weights_are_safetensors_beside_their_list(model, index):
+    """A list of safetensors files may name a pickle, which transformers then opens."""
+    file = model / "model.safetensors.index.json"
+    file.write_text(json.dumps({"weight_map": {"a": "model-00001-of-00001.safetensors"}}))
+    assert resolve(model) == model
+    file.write_text(json.dumps(index))
+    with pytest.raises(BaseEncoderError, match=r"index\.json names weights that are no safetensors file beside it"):
+        resolve(model)
+    with pytest.raises(BaseEncoderError, match="beside it"):
+        marian(str(model), 1)
+
+
 @pytest.mark.parametrize("name", ["modules.json", "model.safetensors"])
 def test_json_that_is_nested_too_deep_is_one_line(base_of, tmp_path, name):
     folder = shutil.copytree(base_of("bert"), tmp_path / "deep")
@@ -141,8 +164,6 @@ def test_json_that_is_nested_too_deep_is_one_line(base_of, tmp_path, name):
 
 
 def test_a_translator_s_code_is_neither_run_nor_asked_about(base_of, tmp_path, monkeypatch):
-    from selfsent.augment.translate import marian
-
     folder = shutil.copytree(base_of("bert"), tmp_path / "evil")
     about = json.loads((folder / "config.json").read_text())
     code = {"auto_map": {"AutoConfig": "evil.Evil", "AutoModelForSeq2SeqLM": "evil.Evil"}, "model_type": "evil"}

@@ -49,12 +49,3 @@ def pick(words, chances, count):
     """Keep the `count` words of the smallest chances, in their order."""
     chosen = sorted(range(len(words)), key=lambda place: chances[place])[:count]
     return [words[place] for place in sorted(chosen)]
-
-
-def swap_pairs(words, chances, ratio):
-    """The first word and the second change places, the third and the fourth, ..., where the first's chance says so."""
-    swapped = list(words)
-    for place in range(0, len(words) - 1, 2):
-        if chances[place] < ratio:
-            swapped[place : place + 2] = words[place + 1], words[place]
-    return swapped

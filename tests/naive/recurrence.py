@@ -50,24 +50,3 @@ def both_ways(network, inputs, forth, back):
     return [
         np.concatenate(pair) for pair in zip(network(inputs, *forth), network(inputs[::-1], *back)[::-1], strict=True)
     ]
-
-
-def decoded(sentence, vector, table, weights, output, bias, first=None, at_all_steps=True):
-    """Minus the sum of log softmax(V h + b) of every word but the first, h a GRU's state that has read those before it.
-
-    Args:
-        sentence: numbers of the words, the first of which says that it begins.
-        vector: of the sentence that the words are predicted from.
-        table: a vector for each word.
-        weights: of the GRU.
-        output: V.
-        bias: b.
-        first: the GRU's first state; zeros by default.
-        at_all_steps: whether it reads the vector beside every word.
-    """
-    inputs = [np.concatenate([table[word], vector]) if at_all_steps else table[word] for word in sentence[:-1]]
-    total = 0.0
-    for state, word in zip(gru(inputs, *weights, first), sentence[1:], strict=True):
-        scores = output @ state + bias
-        total -= scores[word] - np.log(np.exp(scores).sum())
-    return total

@@ -15,18 +15,11 @@ def log_softmax(scores, place):
     return scores[place] - math.log(sum(math.exp(score) for score in scores))
 
 
-def softmax(first, second, classes, weight, bias, product=False, before=()):
-    """Minus the sum of log softmax(W [u; v; |u - v|] + b) at the pair's class: Reimers and Gurevych 2019, section 3.
-
-    With `product` and linear layers `before`, (weight, bias) each: Conneau et al. 2017, section 3.1.
-    """
+def softmax(first, second, classes, weight, bias):
+    """Minus the sum of log softmax(W [u; v; |u - v|] + b) at the pair's class: Reimers and Gurevych 2019, section 3."""
     total = 0.0
     for u, v, chosen in zip(first, second, classes, strict=True):
         features = [*u, *v, *(abs(x - y) for x, y in zip(u, v, strict=True))]
-        if product:
-            features += [x * y for x, y in zip(u, v, strict=True)]
-        for rows, biases in before:
-            features = [dot(row, features) + b for row, b in zip(rows, biases, strict=True)]
         total -= log_softmax([dot(row, features) + b for row, b in zip(weight, bias, strict=True)], chosen)
     return total
 

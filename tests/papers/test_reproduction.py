@@ -37,6 +37,19 @@ def test_ours_stands_beside_the_published_number_of_the_same_data():
     assert [each.ours for each in reproduced(row, {})] == [None]  # shown alone
 
 
+@pytest.mark.parametrize(("score", "expected"), [(84.3, True), (84.28, False), (85.06, False)])
+def test_where_the_paper_has_a_spread_ours_is_held_against_it(score, expected):
+    row = rows_of("IS-BERT", "4", "SBERT-STSb")  # 84.67, with a standard deviation of 0.19
+    (found,) = reproduced(row, {"stsb": {"score": score}})
+    assert (found.in_spread, found.to_json()["in_spread"]) == (expected, expected)
+    (table,) = tables([found])
+    assert [str(next(iter(column.cells))) for column in table.columns][1] == "84.67 ± 0.19 (1)"
+    assert [str(cell) for cell in table.columns[-1].cells] == [f" / {'yes' if expected else 'no'}"]
+    assert "after /: whether ours is within two" in str(table.caption)
+    (plain,) = tables(reproduced(rows_of("IS-BERT", "1", "SDAE"), {"sts14": {"score": 37.0}}))
+    assert "after /" not in str(plain.caption)
+
+
 @pytest.mark.parametrize(
     ("row", "scores", "expected"),
     [

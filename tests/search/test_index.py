@@ -447,6 +447,16 @@ def test_a_changed_byte_is_found(encoder, rows, more, tmp_path, monkeypatch, fil
             Index(tmp_path / "i")
 
 
+@pytest.mark.parametrize("name", ["../elsewhere", "/etc/passwd", "a/b"])
+def test_an_index_has_no_files_elsewhere(made, tmp_path, name):
+    made()
+    about = json.loads((tmp_path / "i" / MANIFEST).read_text())
+    for files in ([name, *about["files"][1:]], [*about["files"][:1], name]):
+        (tmp_path / "i" / MANIFEST).write_text(json.dumps({**about, "files": files}))
+        with pytest.raises(DataError, match="is elsewhere"):
+            Index(tmp_path / "i")
+
+
 def test_cosines_that_are_none_are_refused(encoder, made, monkeypatch):
     index, query = made(), encode(encoder, ["ba du"])
     for cosine in (5.4, float("nan")):

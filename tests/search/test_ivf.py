@@ -77,3 +77,26 @@ def test_lists_are_filled_again():
     assert len(again) == 0
     again.add(vectors[:40], np.arange(40))
     np.testing.assert_allclose(again.take(np.array([3, 39])), vectors[[3, 39]], atol=3e-4)
+
+
+@pytest.mark.parametrize(("precision", "most"), [("int8", 24), ("binary", 40)])
+def test_vectors_of_fewer_bits_find_and_rank_nearly_the_same(tmp_path, precision, most):
+    vectors = in_groups(300, size=16, noise=1.0)
+    lists = IVF.trained(vectors[: training_rows(len(vectors))], len(vectors), precision=precision)
+    for start in range(0, len(vectors), 1000):
+        lists.add(vectors[start : start + 1000], np.arange(start, start + 1000))
+    assert lists.tune(0.99) >= 0.99
+    lists.write(tmp_path / "v")
+    again = IVF.read(tmp_path / "v")
+    again.nprobe = lists.nlist
+    cosine, rows = again.search(vectors[:100], 10)
+    truth = np.argsort(-(vectors[:100] @ vectors.T), axis=1)[:, :10]
+    assert np.mean([len({*a} & {*b}) / 10 for a, b in zip(rows, truth, strict=True)]) > 0.9
+    assert (np.diff(cosine, axis=1) <= 0).all()
+    np.testing.assert_allclose(cosine, np.take_along_axis(vectors[:100] @ vectors.T, rows, 1), atol=0.02)
+    np.testing.assert_allclose(again.take(np.array([7, 3])), vectors[[7, 3]], atol=0.02)
+    some = np.zeros(len(vectors), bool)
+    some[:20] = True
+    assert again.search(vectors[:3], 30, again.selector(some), 20 / 3000)[1].max() == 19
+    assert (tmp_path / "v").stat().st_size / len(vectors) < most + 30  # with numbers, lists and centroids
+    assert len(IVF.read(tmp_path / "v", mapped=False).emptied()) == 0

@@ -153,6 +153,40 @@ def test_foreign_host_names_are_refused(engine, serving):
         assert ask(url, "/search", {"query": "a"}, Host="")[0] == 421
 
 
+def test_pages_of_elsewhere_may_not_ask(url):
+    for kind, expected in (("cross-site", 403), ("same-site", 403), ("same-origin", 200), ("none", 200)):
+        for path, body in (("/search", {"query": "a"}), ("/v1/embeddings", {"input": "a"})):
+            assert ask(url, path, body, **{"Sec-Fetch-Site": kind})[0] == expected
+        assert ask(url, "/", **{"Sec-Fetch-Site": kind})[0] == 200  # a link to the page
+
+
+@pytest.mark.parametrize("path", ["/", "/health", "/openapi.json", "/search", "/nothing"])
+def test_a_browser_is_told_to_do_no_more_than_it_must(url, path):
+    body = {"query": "a"} if path == "/search" else None
+    for method in (None, "OPTIONS"):
+        _, headers, _ = ask(url, path, body, method, Origin="http://evil.example")
+        expected = {
+            "x-content-type-options": "nosniff",
+            "x-frame-options": "DENY",
+            "referrer-policy": "no-referrer",
+            "cache-control": "no-store",
+            "cross-origin-resource-policy": "same-origin",
+        }
+        assert {name: headers[name] for name in expected} == expected
+        policy = headers["content-security-policy"]
+        assert {"default-src 'none'", "frame-ancestors 'none'"} <= set(policy.split("; "))
+        assert "unsafe" not in policy
+        assert not [name for name in headers if name.lower().startswith("access-control-") or name.lower() == "server"]
+
+
+def test_a_token_is_compared_in_constant_time(engine, serving, monkeypatch):
+    compared = []
+    monkeypatch.setattr("selfsent.serving.app.hmac.compare_digest", lambda *both: compared.append(both) or False)
+    with serving(engine, token="s3cret") as url:
+        assert ask(url, "/search", {"query": "a"}, Authorization="Bearer s3cret")[0] == 401
+    assert compared == [(b"Bearer s3cret", b"Bearer s3cret")]
+
+
 class Slow:
     """An engine that waits until it may answer."""
 

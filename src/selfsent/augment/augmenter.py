@@ -105,3 +105,12 @@ def state_of(path: str | Path) -> list[Any]:
     root = Path(path).expanduser()
     files = sorted(file for file in root.rglob("*") if file.is_file()) if root.is_dir() else [root]
     return [[str(file), file.stat().st_size, file.stat().st_mtime_ns] for file in files if file.is_file()]
+
+
+def with_capitals_of(word: str, pattern: str) -> str:
+    """A lower-case word with the capitals of another: none, the first, or all."""
+    every = len(pattern) > 1 and pattern.isupper()
+    capitals, rest = (word, "") if every else (word[:1], word[1:]) if pattern[:1].isupper() else ("", word)
+    # Turkish has two letters i with a capital each. Given this capital, an i must be the dotted one.
+    dotted = "İ" in (pattern if every else pattern[:1])
+    return (capitals.replace("i", "İ") if dotted else capitals).upper() + rest

@@ -28,7 +28,7 @@ from selfsent.resumable import Chunks
 
 ORIGINAL = "original"
 """The entry of `maker1` and `maker2` for the sentence itself."""
-_VERSION = 2
+_VERSION = 3
 """Version of augmenters, chunks and cleaning; bump when one of them changes."""
 _ENOUGH = 20
 """Size of a first chunk from which at least one sentence must change."""

@@ -10,12 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from selfsent.augment.augmenter import Sentences
-from selfsent.augment.inflection import with_capitals_of
+from selfsent.augment.augmenter import Sentences, with_capitals_of
 from selfsent.augment.translate import batches
-from selfsent.data.packed import IGNORED
 from selfsent.data.random import uniforms
-from selfsent.data.views.tokens import Template, Tokens
+from selfsent.data.views.tokens import IGNORED, Template, Tokens
 from selfsent.errors import BaseEncoderError
 from selfsent.models.loading import load_encoder
 

@@ -9,8 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from selfsent.augment.augmenter import Augmenter, Change, Sentences, state_of
-from selfsent.augment.inflection import Form, article_before, form_of, inflected, with_capitals_of
+from selfsent.augment.augmenter import Augmenter, Change, Sentences, state_of, with_capitals_of
 from selfsent.augment.wordnet import PARTS, Part, WordNet, find_wordnet
 from selfsent.settings import setting
 
@@ -51,7 +50,7 @@ _STOP |= _DETERMINERS | _BEFORE_VERBS
 
 @dataclass(frozen=True)
 class Synonym(Augmenter):
-    """Replaces a share of the words by synonyms; inflection and capitals are kept."""
+    """Replaces a share of the words by synonyms with their capitals; inflected words stay as they are."""
 
     name = "synonym"
     about = "English words replaced through WordNet"
@@ -85,8 +84,8 @@ class Synonym(Augmenter):
         yield change
 
 
-_Choice = tuple[int, Part, Form, tuple[tuple[str, ...], ...]]
-"""A replaceable word: its index in the sentence, part of speech, form and senses."""
+_Choice = tuple[int, tuple[tuple[str, ...], ...]]
+"""A replaceable word: its index in the sentence, and the words of its senses."""
 
 
 class _Words:
@@ -110,51 +109,32 @@ class _Words:
         wanted = max(1, round(ratio * len(found)))
         parts, end = [], 0
         for number in sorted(sorted(range(len(choices)), key=order.__getitem__)[:wanted]):
-            index, part, form, senses = choices[number]
+            index, senses = choices[number]
             match, words = found[index], senses[int(sense[number] * len(senses))]
-            new = inflected(words[int(synonym[number] * len(words))], part, form, self.wordnet.irregular)
-            new = with_capitals_of(new, match[0])
-            parts += [_agreeing(text[end : match.start()], new), new]
+            new = words[int(synonym[number] * len(words))]
+            parts += [text[end : match.start()], with_capitals_of(new, match[0])]
             end = match.end()
         return "".join([*parts, text[end:]])
 
     def _choice(self, text: str, found: Sequence[re.Match[str]], index: int) -> _Choice | None:
-        match = found[index]
-        word, lower = match[0], match[0].lower()
-        if not _plain(text, match, index) or lower in _STOP:
+        word = found[index][0].lower()
+        if not _plain(text, found[index], index) or word in _STOP:
             return None
-        before = found[index - 1][0].lower() if index else ""
-        part = self._part(lower, before)
-        if part is None:
-            return None
-        lemma = self.wordnet.lemma(lower, part) or lower
-        senses = self.wordnet.senses(lemma, part)
-        kept = [_usable(words, lemma, word) for words in (senses[:1] if self.sense == "first" else senses)]
+        part = self._part(word, found[index - 1][0].lower() if index else "")
+        senses = self.wordnet.senses(word, part) if part else ()
+        kept = [_usable(words, word) for words in (senses[:1] if self.sense == "first" else senses)]
         filled = tuple(words for words in kept if words)
-        return (index, part, form_of(lower, lemma, part, before), filled) if filled else None
+        return (index, filled) if filled else None
 
     def _part(self, word: str, before: str) -> Part | None:
-        """The likeliest part of speech: WordNet's counts, weighted by the preceding word and the ending."""
-        weights: dict[Part, float] = {}
-        for part in PARTS:
-            lemma = self.wordnet.lemma(word, part)
-            if lemma:
-                weights[part] = (self.wordnet.count(lemma, part) + 0.5) * _likely(word, lemma, part, before)
-        return max(weights, key=weights.__getitem__, default=None)
-
-
-def _likely(word: str, lemma: str, part: Part, before: str) -> float:
-    """Hand-set weight of a part of speech, given the preceding word and the ending."""
-    weight = 1.0
-    if before in _DETERMINERS and before not in _CLAUSES:
-        weight *= {"noun": 4.0, "adj": 4.0, "verb": 0.05, "adv": 0.3}[part]
-    elif before in _BEFORE_VERBS:
-        weight *= {"noun": 0.1, "adj": 0.3, "verb": 10.0, "adv": 1.0}[part]
-    if word.endswith("ly"):
-        weight *= 5.0 if part == "adv" else 1.0
-    if word != lemma and word.endswith(("ed", "ing")):
-        weight *= 5.0 if part == "verb" else 1.0
-    return weight
+        """The likeliest part of speech, by WordNet's counts and the preceding word; None for an inflected word."""
+        likely: dict[Part, float] = dict.fromkeys(PARTS, 1.0)
+        if before in _DETERMINERS and before not in _CLAUSES:
+            likely = {"noun": 4.0, "adj": 4.0, "verb": 0.05, "adv": 0.3}
+        elif before in _BEFORE_VERBS:
+            likely = {"noun": 0.1, "adj": 0.3, "verb": 10.0, "adv": 1.0}
+        known = [part for part in PARTS if self.wordnet.senses(word, part)]
+        return max(known, key=lambda part: likely[part] * (self.wordnet.count(word, part) + 0.5), default=None)
 
 
 def _plain(text: str, match: re.Match[str], index: int) -> bool:
@@ -171,18 +151,7 @@ def _plain(text: str, match: re.Match[str], index: int) -> bool:
     return not combining and not _CLITIC.match(text, match.end())
 
 
-def _usable(words: tuple[str, ...], lemma: str, word: str) -> tuple[str, ...]:
+def _usable(words: tuple[str, ...], word: str) -> tuple[str, ...]:
     """Usable replacements from a sense: single words, no names, not the word itself."""
     # There is no agreement model for "be" (am, are, is).
-    unfit = ("be", lemma, word.lower())
-    return tuple(w for w in words if w.isalpha() and w.islower() and w not in unfit and len(w) > 1)
-
-
-def _agreeing(between: str, new: str) -> str:
-    """The text before a new word, with its article (a, an) adapted."""
-    match = re.search(r"(?<![\w'’])(an?)( +)$", between, re.IGNORECASE)
-    if not match:
-        return between
-    # A capital A alone does not say how the next letter is written, unless the new word is in capitals.
-    pattern = new if match[1].isupper() and new.isupper() else match[1][0]
-    return between[: match.start(1)] + with_capitals_of(article_before(new), pattern) + match[2]
+    return tuple(w for w in words if w.isalpha() and w.islower() and w not in ("be", word) and len(w) > 1)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from selfsent.augment.augmenter import Augmenter, Change, Sentences, state_of
 from selfsent.errors import BaseEncoderError, first_line
+from selfsent.models.bases import refuse_unsafe
 from selfsent.settings import setting
 
 Translator = Callable[[Sequence[str]], list[str]]
@@ -74,6 +76,8 @@ def marian(model: str, beams: int) -> Translator:
 
     from selfsent.foreign.transformers import silent
 
+    if Path(model).is_dir():
+        refuse_unsafe(Path(model))
     options: dict[str, Any] = {"dtype": torch.float32, "use_safetensors": True, "trust_remote_code": False}
     try:
         with silent():

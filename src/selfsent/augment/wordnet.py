@@ -18,19 +18,13 @@ _DIRECTORIES = (
     "/opt/homebrew/share/wordnet",
 )
 _TYPES: dict[str, Part] = {"1": "noun", "2": "verb", "3": "adj", "4": "adv", "5": "adj"}
-_ENDINGS: dict[Part, tuple[tuple[str, str], ...]] = {
-    "noun": (("ches", "ch"), ("shes", "sh"), ("ses", "s"), ("xes", "x"), ("zes", "z"), ("ies", "y"), ("s", "")),
-    "verb": (("ies", "y"), ("es", "e"), ("es", ""), ("s", ""), ("ed", "e"), ("ed", ""), ("ing", "e"), ("ing", "")),
-    "adj": (("ier", "y"), ("iest", "y"), ("er", ""), ("est", ""), ("er", "e"), ("est", "e")),
-    "adv": (),
-}
 
 
 class WordNet:
     """WordNet in a directory (Miller 1995); words in lower case, spaces as underscores.
 
     Args:
-        directory: of `index.noun`, `data.noun`, `noun.exc` and so on; None searches where packages install it.
+        directory: of `index.noun`, `data.noun` and so on; None searches where packages install it.
 
     Raises:
         SettingsError: files are missing.
@@ -43,33 +37,12 @@ class WordNet:
             self._data = {part: (self.directory / f"data.{part}").read_bytes() for part in PARTS}
         except OSError as error:
             raise SettingsError(f"{self.directory} cannot be read as WordNet: {error}") from None
-        self._bases = {part: _read_exceptions(self.directory / f"{part}.exc") for part in PARTS}
         self._counts = _read_counts(self.directory / "cntlist.rev")
-        self.irregular: dict[Part, dict[str, list[str]]] = {part: {} for part in PARTS}
-        """Irregular forms by part of speech and lemma, in file order."""
-        for part, forms in self._bases.items():
-            for form, bases in forms.items():
-                for base in bases:
-                    self.irregular[part].setdefault(base, []).append(form)
         self.senses = lru_cache(1 << 16)(self._senses)
-        self.lemma = lru_cache(1 << 16)(self._lemma)
 
     def count(self, lemma: str, part: Part) -> int:
         """Frequency of a lemma as this part of speech in WordNet's tagged texts; 0 if unlisted."""
         return self._counts.get((lemma, part), 0)
-
-    def _lemma(self, form: str, part: Part) -> str | None:
-        """The lemma of a form as this part of speech, by WordNet's list and rules; None if unknown."""
-        bases = self._bases[part].get(form)
-        if bases:
-            return next((base for base in bases if self._line(base, part)), None)
-        if self._line(form, part):
-            return form
-        for ending, base in _ENDINGS[part]:
-            stem = form[: -len(ending)] + base
-            if form.endswith(ending) and len(stem) > 1 and self._line(stem, part):
-                return stem
-        return None
 
     def _senses(self, lemma: str, part: Part) -> tuple[tuple[str, ...], ...]:
         """The words of each sense of a lemma, itself among them, most frequent sense first."""
@@ -108,11 +81,6 @@ def find_wordnet(directory: str | Path | None) -> Path:
     raise SettingsError(
         f"WordNet is not {where} (index.noun, data.noun ...): install Debian's wordnet-base, or set `wordnet`"
     )
-
-
-def _read_exceptions(path: Path) -> dict[str, list[str]]:
-    lines = path.read_text("ascii", "replace").splitlines() if path.is_file() else []
-    return {form: bases for form, *bases in (line.split() for line in lines if line.strip())}
 
 
 def _read_counts(path: Path) -> dict[tuple[str, Part], int]:

@@ -40,7 +40,7 @@ class Compare(TrainingText, Resumable, WithData):
         'selfsent compare tickets.csv --text-column body --methods "neighbours, simcse --pick-words 16 --no-mlp"',
     )
     main_options: ClassVar = (
-        *("text_column", "document_column", "text_columns", "methods", "base", "budget", "dev", "seeds", "output"),
+        *("text_column", "document_column", "text_columns", "methods", "base", "budget", "dev", "output"),
         *("resume", "overwrite"),
     )
 
@@ -52,12 +52,11 @@ class Compare(TrainingText, Resumable, WithData):
     output: str = setting("comparison", "runs in OUTPUT/methods, the best in OUTPUT/model")
     dev: str | None = setting(
         None,
-        "what to choose by: context, judges (several label-free scores), a task such as stsb-dev, or a file of selfsent"
-        " label (default: context, or judges without documents)",
+        "what to choose by: context, a task such as stsb-dev, or a file of selfsent label (default: context, for which"
+        " the corpus needs documents)",
     )
     sentences: int | None = SENTENCES
     hold_out: int | None = HOLD_OUT
-    seeds: int | None = setting(None, "train each method with N seeds (default: 1)")
     pooling: Literal["cls", "mean", "max", "lasttoken"] | None = setting(
         None, "pooling, instead of the base's or method's"
     )
@@ -71,7 +70,7 @@ class Compare(TrainingText, Resumable, WithData):
 
         from selfsent import comparison
 
-        given = self.values("dev", "seeds", "resume", "overwrite", "data") | self.changes
+        given = self.values("dev", "resume", "overwrite", "data") | self.changes
         given |= {name: value for name in ("pooling", "dropout") if (value := getattr(self, name)) is not None}
         with self.resumable():
             one = comparison.Comparison(methods, self.base, self.output, console.CommandProgress(), **given)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from selfsent.cli.console import counting, doing, notice
-from selfsent.cli.options import CORPUS, MODEL, Carrying, Command, Encoding
+from selfsent.cli.options import CORPUS, MODEL, Carrying, Command, Sized
 from selfsent.cli.outputs import check_outputs
 from selfsent.display import counted
 from selfsent.errors import SettingsError
@@ -15,7 +15,7 @@ from selfsent.settings import setting
 
 
 @dataclass(kw_only=True)
-class Encode(Carrying, Encoding):
+class Encode(Carrying, Sized):
     """Write the vectors of a corpus to a file.
 
     There is one vector for each row of the input, in its order, also for repeated and empty texts (zeros for empty

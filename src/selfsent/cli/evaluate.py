@@ -29,11 +29,6 @@ class _Tasks(Reading):
     task: tuple[str, ...] = setting((), "a task such as stsb; may be repeated, or NAME,NAME", repeat=True)
     documents: tuple[str, ...] = setting((), "a corpus with documents: the label-free score", nargs="+")
     hold_out: int | None = setting(None, "score N of its documents, as many as selfsent train kept apart")
-    judges: tuple[str, ...] = setting(
-        (),
-        "label-free scores of its documents: context (the default), title, halves, document, crops, robust, or all;"
-        " the last two need no documents",
-    )
     pairs: str | None = setting(None, "file: sentence1, sentence2, score: Spearman of the cosine")
     relevance: str | None = setting(None, "file: query, text (a relevant one): MRR@10")
     labels: str | None = setting(
@@ -183,7 +178,7 @@ class Evaluate(_Tasks, _Files, Encoding):
         tasks = [name for given in self.task for name in names(given)]
         # Check everything now, not after the first model has been scored.
         store = Store(self.data)
-        request: dict[str, Any] = {"suite": self.suite, "task": tasks or None, "judges": self.judges, **own}
+        request: dict[str, Any] = {"suite": self.suite, "task": tasks or None, **own}
         request |= {"columns": self._columns(own), "clean": self.clean or None, "exact": self.exact}
         request |= {"retrieval": read_tasks(list(self.retrieval), self.split or "test", store.mirror)}
         check_request(**request, documents=bool(self.documents))

@@ -9,6 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from selfsent import naming
 from selfsent.cli.console import doing, notice, show
 from selfsent.cli.options import FILES, Encoding, Reading
 from selfsent.cli.outputs import check_outputs, write_outputs
@@ -24,9 +25,9 @@ if TYPE_CHECKING:
 class Exam(Reading, Encoding):
     """Draw queries with known answers from your own texts, and see which model finds them.
 
-    A title must find its text, a question at the beginning what follows it, a sentence the document without it. Some of
-    the words that both share are left out, as people who search do not know them. The exam is a folder in BEIR's
-    layout, to read, to mend, and for evaluate --retrieval.
+    A title must find its text, a question at the beginning what follows it, a sentence the document without it, and
+    with --clean mail what a mail quotes the answer to it. Some of the words that both share are left out, as people who
+    search do not know them. The exam is a folder in BEIR's layout, to read, to mend, and for evaluate --retrieval.
     """
 
     examples: ClassVar = (
@@ -50,7 +51,9 @@ class Exam(Reading, Encoding):
     )
     hold_out: int | None = setting(None, "how many it kept apart, if train was told --hold-out N")
     overwrite: bool = setting(False, "throw away the exam in OUTPUT, and what was mended in it")
-    models: tuple[str, ...] = setting((), "compare these: as selfsent evaluate takes them, or vectors:FILE")
+    models: tuple[str, ...] = setting(
+        (), "compare these: as selfsent evaluate takes them, or vectors:FILE; NAME=MODEL names one"
+    )
     json: str | None = setting(None, "write the comparison as one object; - is standard output", metavar="FILE")
 
     def run(self) -> None:
@@ -64,8 +67,8 @@ class Exam(Reading, Encoding):
             raise SettingsError("give `output`, a folder for the exam, or `models` to compare on it, or both")
         if self.output is not None and is_exam(given):
             raise SettingsError(f"{given} is an exam already: leave out output")
-        models = [model.removeprefix("vectors:") for model in self.models]
-        for model in models:
+        models = [(name, model.removeprefix("vectors:")) for name, model in map(naming.name_given, self.models)]
+        for _, model in models:
             check_model(model)
         with TemporaryDirectory() as temporary:
             folder = given if is_exam(given) else Path(self.output or Path(temporary) / "exam")
@@ -84,10 +87,11 @@ class Exam(Reading, Encoding):
         if self.pairs and (len(self.pairs) != 2 or self.title_column or self.text_column):
             raise SettingsError("`pairs` names two columns, of queries and of answers, in place of the other columns")
         asked, texts = self.pairs or (self.title_column, self.texts)
-        carried = tuple(dict.fromkeys(name for name in (asked, self.id_column) if name is not None))
+        mails = self.text_column if "mail" in naming.names(self.clean) and not self.pairs else ()
+        carried = tuple(dict.fromkeys(name for name in (asked, self.id_column, *mails) if name is not None))
         corpus = self._read(texts, split_sentences=False, carry=carried)
         drawn = draw_exam(
-            texts_of(corpus, asked, self.id_column),
+            texts_of(corpus, asked, self.id_column, mails),
             self.queries,
             paired=bool(self.pairs),
             seed=self.seed,
@@ -119,14 +123,14 @@ class Exam(Reading, Encoding):
 
         return read_corpus(self.corpus, **{**self.reading(), "text_column": texts, **how})
 
-    def _compare(self, folder: Path, models: list[str]) -> None:
+    def _compare(self, folder: Path, models: list[tuple[str | None, str]]) -> None:
         """Compare models on the exam in a folder."""
         from selfsent.evaluation.encoders import as_encoder
         from selfsent.evaluation.exam import RECORD
         from selfsent.evaluation.exam_models import compare_on_exam
         from selfsent.files import read_json
 
-        for model in models:
+        for _, model in models:
             if (Path(model) / "run.json").is_file() and read_json(folder / RECORD).get("run") != model:
                 notice(
                     f"{model} was trained: if on these texts, it knows the answers, and its score says nothing; an exam"
@@ -134,7 +138,9 @@ class Exam(Reading, Encoding):
                 )
         bits = self.bits()
         with doing() as now:
-            found = compare_on_exam(folder, [partial(as_encoder, model, **bits) for model in models], now)
+            found = compare_on_exam(
+                folder, [partial(as_encoder, model, name=name, **bits) for name, model in models], now
+            )
         if write_outputs({self.json: lambda: json.dumps(found.to_json(), ensure_ascii=False) + "\n"}):
             return
         show(found.comparison.table())

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import MISSING, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from selfsent.cli.console import counting, notice
-from selfsent.cli.options import FILES
+from selfsent.cli.options import FILES, Sized
 from selfsent.cli.results import LANGUAGE, WithVectors, full_name
 from selfsent.display import counted
 from selfsent.errors import SettingsError
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(kw_only=True)
-class Index(WithVectors):
+class Index(WithVectors, Sized):
     """Write an index of a corpus, which search reads again and again, or change one.
 
     It holds vectors, words and texts, and finds the nearest of millions in milliseconds. Its recall is measured and
@@ -48,6 +48,12 @@ class Index(WithVectors):
     compact: bool = setting(False, "write the index in OUTPUT anew, without a trace of what is deleted")
     overwrite: bool = setting(False, "throw away the index in OUTPUT")
     recall: float = setting(0.95, "share of the ten nearest texts that a search shall find", above=0, maximum=1)
+    query_model: str | None = setting(
+        None, "encodes queries: a student of MODEL (train --method distil --space teacher)"
+    )
+    precision: Literal["float16", "int8", "binary"] = setting(
+        "float16", "bits of the vectors of more than 8,192 texts: 16; 8; or 1 to find them and 8 to rank what is found"
+    )
     language: str | None = LANGUAGE
 
     def run(self) -> None:
@@ -82,6 +88,7 @@ class Index(WithVectors):
     def _write(self) -> None:
         from selfsent.data.corpus.remote import path_of
         from selfsent.lexical import Analyzer
+        from selfsent.models.fingerprint import share_space
         from selfsent.search import Index
         from selfsent.search.index_writer import check_index_output, write_index
 
@@ -91,6 +98,8 @@ class Index(WithVectors):
         Analyzer(self.language)
         check_index_output(output, self.add, self.overwrite)
         old = Index(output) if self.add else None
+        if old and self.query_model is not None:
+            raise SettingsError(f"{output} knows its query model: leave out --query-model, or make it again")
         if old and self.language not in (None, old.language or "none"):
             raise SettingsError(f"{output} has stems of {old.language or 'no language'}: leave out --language")
         if old and self.id_column != old.id_column:
@@ -103,14 +112,27 @@ class Index(WithVectors):
         if old:
             old.check_corpus(corpus)
         seen = list[str]()
+        if old and self.size not in (None, old.size):
+            raise SettingsError(f"{output} has vectors of {old.size} numbers: leave out --size")
+        self.size = None if old else self.size  # the index cuts what it adds, and knows the model as a whole
         model = self.load(name, corpus, seen)
+        if self.query_model is not None:
+            asked = list[str]()
+            student = self.load(self.query_model, None, asked)
+            if not share_space((asked[0], student.space), (seen[0], model.space)):
+                raise SettingsError(
+                    f"{self.query_model} has no vectors of the space of {name}, so their cosines say nothing: train it"
+                    f" with method=distil teacher={name} space=teacher"
+                )
+            model.lexical_weight = student.lexical_weight  # words make up for what who asks does not know
         with counting("reading vectors" if self.encoded else "encoding", len(corpus)) as done:
             if old:
                 old.check_model(seen[0], full_name(name))
                 added = old.upsert(corpus, model, done, stored)
             else:
                 about = full_name(name), seen[0], self.recall, done, stored, self.id_column, self.language
-                added = write_index(model, corpus, output, *about)
+                asker = None if self.query_model is None else full_name(self.query_model)
+                added = write_index(model, corpus, output, *about, query_model=asker, precision=self.precision)
         if line := _told(added, bool(old)):
             notice(line)
 

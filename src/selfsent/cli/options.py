@@ -209,8 +209,8 @@ class Encoding(Command):
             notice("--fast: this machine is no faster in bfloat16, so float32 is used")
         return {"fast": self.fast, "int8": self.int8}
 
-    def load(self, name: str, corpus: Corpus | None, seen: list[str] | None = None) -> Encoder:
-        """An encoder, on a GPU if available, in the given precision.
+    def load(self, name: str, corpus: Corpus | None, seen: list[str] | None = None, size: int | None = None) -> Encoder:
+        """An encoder, on a GPU if available, in the given precision, with at most `size` numbers in a vector.
 
         Prints notices about dropped rows of the corpus, and about text unfit for the encoder. Appends the encoder's
         fingerprint, as loaded, to `seen`.
@@ -230,10 +230,24 @@ class Encoding(Command):
             from selfsent.models.fingerprint import fingerprint
 
             seen.append(fingerprint(model))
+        size = getattr(self, "size", None) or size
+        if size is not None:
+            if size > model.embedding_size and isinstance(self, Sized):
+                raise SettingsError(f"size={size} is too large: vectors of {name} have {model.embedding_size} numbers")
+            if model.sizes and size not in model.sizes:
+                notice(f"{name} was trained for vectors of {', '.join(map(str, model.sizes))} numbers, not {size}")
+            model.cut(size)
         model = model.to(inference_device())
         if corpus and (line := reading_notice(model, corpus.texts(np.arange(min(len(corpus), LOOKED_AT))))):
             notice(line)
         return quicken(model, **bits)
+
+
+@dataclass(kw_only=True)
+class Sized(Encoding):
+    """A command that may keep the beginning of each vector alone."""
+
+    size: int | None = setting(None, "keep the first N numbers of each vector (see train --matryoshka)", minimum=1)
 
 
 def _rows_read(corpus: Corpus) -> str:

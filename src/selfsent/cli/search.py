@@ -78,7 +78,7 @@ class Search(Results):
     candidates: int | None = setting(
         None, "texts that --rerank reads for each query, --top at least (default: 200)", minimum=1
     )
-    model: str | None = setting(None, "where the model of --index is now (default: where it was)")
+    model: str | None = setting(None, "where the model of --index is now (default: where it was), or a student of it")
     where: tuple[str, ...] = setting(
         (),
         "with --index: search only rows whose column meets a condition, such as team=sales, team=sales,support,"
@@ -218,13 +218,13 @@ class Search(Results):
             BaseEncoderError: the encoder is not found.
             DataError: another encoder.
         """
-        name, seen = self.model or index.model, list[str]()
+        name, seen = self.model or index.query_model, list[str]()
         try:
-            model = self.load(name, None, seen)
+            model = self.load(name, None, seen, index.size)
         except BaseEncoderError as error:
             hint = "" if self.model else f"; the index {index.path} was made with it: say with --model where it is now"
             raise BaseEncoderError(f"{error}{hint}") from None
-        index.check_model(seen[0], full_name(name))
+        index.check_model(seen[0], full_name(name), model.space)
         return model
 
 

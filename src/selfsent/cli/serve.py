@@ -40,7 +40,7 @@ class Serve(Limits, Encoding):
     allowed_host: tuple[str, ...] = setting(
         (), "a host name that requests without a token may carry, besides localhost: that of a proxy", repeat=True
     )
-    model: str | None = setting(None, "where the model of the index is now (default: where it was)")
+    model: str | None = setting(None, "where the model of the index is now (default: where it was), or a student of it")
 
     def run(self) -> None:
         """Serve."""
@@ -54,9 +54,10 @@ class Serve(Limits, Encoding):
         except ImportError:
             raise SettingsError("serve needs a web server: pip install 'selfsent[serve]'") from None
         listening, index = listen(self.host, self.port), Index(Path(self.index))
-        name, seen = self.model or index.model, list[str]()
-        engine = Engine(index, self.load(name, None, seen))
-        index.check_model(seen[0], full_name(name))
+        name, seen = self.model or index.query_model, list[str]()
+        model = self.load(name, None, seen, index.size)
+        index.check_model(seen[0], full_name(name), model.space)
+        engine = Engine(index, model)
         if not token and not local:
             notice(f"whoever reaches {self.host} may search and encode: set {TOKEN}, or give --token-file")
         names = () if token or not local else (*_LOCAL, *map(str.lower, self.allowed_host))

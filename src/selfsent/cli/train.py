@@ -63,8 +63,8 @@ class Train(TrainingText, Resumable):
     base: str | None = setting(
         None,
         "bundled, bundled-encoder, bundled-raw or bundled-raw-static, which ship with selfsent; a directory or hub id;"
-        " gru, lstm, bilstm, bert:4x256 (4 layers of 256), albert:4x256 or random-table, which are untrained (default:"
-        " one that ships and suits the method)",
+        " bert:4x256 (4 layers of 256), albert:4x256 or random-table, which are untrained (default: one that ships and"
+        " suits the method)",
     )
     hold_out: int | None = setting(None, f"{APART[:-1]}; 0: none)")
     variant: str | None = setting(None, "which variant of a recipe (default: its first)")

@@ -43,7 +43,6 @@ def finish(found: Selection, directory: RunDirectory, about: Mapping[str, str]) 
             how = [f"{key.replace('_', ' ')} {settings[key]:g}" for key in _SETTINGS] if steps else ["a fit"]
             how += [f"budget {budget:g} s"] if steps and (budget := settings.get("budget")) else []
             how += [f"{steps:,} steps"] * bool(steps) + [f"{seconds or 0:.0f} s"] * bool(seconds)
-            how += ["the best of its runs"] if len(each.runs) > 1 else []
             details[each.name] = ", ".join([config["method"], f"pooling {config['pooling']}", *how])
         details["versions"] = ", ".join(f"{name} {version}" for name, version in versions().items())
         neighbours = chosen.run.neighbours if chosen else []

@@ -23,25 +23,23 @@ from selfsent.comparison.trials import (
     default_methods,
     is_strong,
     known_bases,
-    over_seeds,
+    placed,
     planned,
 )
-from selfsent.comparison.verdict import opinions
 from selfsent.data.corpus import Corpus
 from selfsent.display import counted
 from selfsent.distributed import join
 from selfsent.errors import BaseEncoderError, DataError, RunError, SettingsError, TrainingError
-from selfsent.evaluation.dev import LABEL_FREE, Dev, check_dev, dev_task, scored
+from selfsent.evaluation.dev import check_dev, dev_task, scored
 from selfsent.evaluation.encoder import Encoder as Scored
-from selfsent.evaluation.encoders import as_encoder
 from selfsent.evaluation.hold_out import HoldOut
 from selfsent.evaluation.lexical import LEXICAL, LexicalEncoder
 from selfsent.evaluation.results import Score
 from selfsent.evaluation.suites import TASKS
-from selfsent.evaluation.tasks.label_free import ContextTask
+from selfsent.evaluation.tasks.context import CONTEXT, ContextTask
 from selfsent.files import read_json
 from selfsent.models.bases import resolve, weights_digest
-from selfsent.models.loading import load_encoder
+from selfsent.models.loading import load_encoder, load_prompted
 from selfsent.pipeline import read
 from selfsent.progress import Progress, shown
 from selfsent.settings import format_duration
@@ -56,10 +54,9 @@ def compare(
     base: str | Path | Sequence[str | Path] = "bundled",
     output: str | Path = "comparison",
     *,
-    dev: Dev | None = None,
+    dev: str | None = None,
     sentences: int | None = None,
     hold_out: int | None = None,
-    seeds: int | None = None,
     resume: bool = False,
     overwrite: bool = False,
     data: str | Path | None = None,
@@ -77,17 +74,13 @@ def compare(
             in `output`.
         base: the encoder to start from, or several: each is scored untrained, and trained by each suitable method, for
             the same time.
-        output: the directory: a run in `methods/NAME/` for each, those with other seeds in its `seeds/SEED/`, the
-            chosen `model/`, and `comparison.json`.
-        dev: the score to choose by: `context` (label-free, on held-out documents), `judges` (the geometric mean of
-            several label-free scores), a task such as `stsb-dev`, or a file of judged pairs. None for `context` with
-            documents, otherwise `judges`.
+        output: the directory: a run in `methods/NAME/` for each, the chosen `model/`, and `comparison.json`.
+        dev: the score to choose by: `context` (label-free, on held-out documents, the default), a task such as
+            `stsb-dev`, or a file of judged pairs.
         sentences: maximum number of training rows, drawn at random, the same for all.
         hold_out: documents held out to choose by, and as many again to score. None for a tenth each, at least 500; a
             fifth of fewer than 1,000.
-        seeds: runs per method, from its seed upwards; by default one. A method's score is the mean of its runs, and
-            intervals and p-values cover documents and seeds; the model is the best run of the chosen method.
-        resume: continue in `output`, with its methods and seeds and further ones; finished runs are kept.
+        resume: continue in `output`, with its methods and further ones; finished runs are kept.
         overwrite: discard the content of `output`.
         data: a mirror of the evaluation data sets; by default SELFSENT_DATA.
         progress: receives all runs; by default they are shown.
@@ -99,7 +92,7 @@ def compare(
         SelfsentError: a fault of corpus, base, methods or directory, before anything runs; or all runs failed.
     """
     with shown(progress, quiet) as progress:
-        how: dict[str, Any] = {"dev": dev, "seeds": seeds, "resume": resume, "overwrite": overwrite, "data": data}
+        how: dict[str, Any] = {"dev": dev, "resume": resume, "overwrite": overwrite, "data": data}
         comparison = Comparison(methods, base, output, progress, **how, **common)
         comparison.read(read(corpus, None, progress.notice), sentences, hold_out)
         return comparison.run()
@@ -115,8 +108,7 @@ class Comparison:
         output: str | Path,
         progress: Progress,
         *,
-        dev: Dev | None = None,
-        seeds: int | None = None,
+        dev: str | None = None,
         resume: bool = False,
         overwrite: bool = False,
         data: str | Path | None = None,
@@ -125,13 +117,10 @@ class Comparison:
         """Plan methods and settings, including those of an earlier run of the comparison."""
         join()
         check_dev(dev)
-        if seeds is not None and seeds < 1:
-            raise SettingsError(f"seeds is {seeds}; it must be at least 1")
         self.dev, self.data, self.progress, self.notice = dev, data, progress, progress.notice
         self.bases, self.directory = known_bases(base), RunDirectory(Path(output))
         self.directory.check(resume, overwrite, [each.directory for each in self.bases])
         self.before = self.directory.record.get("methods", {})
-        self.seeds = max(seeds or 1, self.directory.record.get("seeds", 1))
         self.default, self.common = methods is None and not self.before, common
         self.given = arguments(default_methods(self.bases, self.notice) if self.default else methods or {}, common)
         self.methods = {**self.before, **self.given}
@@ -146,13 +135,13 @@ class Comparison:
             left = dict.fromkeys(trial.method for trial in self.trials if trial.plan.reads_documents)
             self.trials = [trial for trial in self.trials if trial.method not in left]
             notice(f"left out without documents: {', '.join(left)}")
-        dev = self.dev or ("judges" if corpus.documents is None else "context")
-        if dev == "judges" and self.dev is None:
-            notice(
-                "the corpus has no documents: chosen by scores of single sentences, which are often wrong; a hundred"
-                " pairs from selfsent label choose better"
+        if self.dev is None and corpus.documents is None:
+            raise SettingsError(
+                "the corpus has no documents to choose by: give dev=FILE, with a hundred pairs from selfsent label, or"
+                " a task such as dev=stsb-dev; or document_column, or split_sentences if a text holds several sentences"
             )
-        parts = HoldOut.of(corpus, dev in LABEL_FREE, notice, count=hold_out, single=dev == "judges")
+        dev = self.dev or CONTEXT
+        parts = HoldOut.of(corpus, dev == CONTEXT, notice, count=hold_out)
         self.corpus, self.hold_out, self.dev = corpus, parts.thinned(sentences), dev
         for trial in self.trials:
             trial.plan.on(corpus).known(corpus, self.hold_out.train)
@@ -160,7 +149,7 @@ class Comparison:
             notice(self.hold_out.summary(corpus))
         if dev in TASKS and not dev.endswith("-dev"):
             notice(f"{dev} is a test set: it cannot test a model that was chosen by it")
-        if dev == "context" and (aimed := dict.fromkeys(t.method for t in self.trials if t.plan.reads_documents)):
+        if dev == CONTEXT and (aimed := dict.fromkeys(t.method for t in self.trials if t.plan.reads_documents)):
             notice(
                 f"{', '.join(aimed)}: trained to find the neighbours of a sentence, which is what context scores;"
                 " see whether dev=stsb-dev, or a task of your own, says the same"
@@ -168,7 +157,7 @@ class Comparison:
 
     def run(self) -> Selection:
         """Train, choose, and score on test documents."""
-        runs = over_seeds(self.trials, self.methods, self.directory.path, self.seeds)
+        runs = placed(self.trials, self.methods, self.directory.path)
         task = dev_task(str(self.dev), self.corpus, self.hold_out, self.data)
         text, count = self.corpus, len(self.hold_out.train)
         source = {"source": text.source, "fingerprint": text.fingerprint, "sentences": count}
@@ -184,10 +173,10 @@ class Comparison:
         except DataError:  # the task needs vectors
             words = {}
         untrained, seconds = self._untrained(task)
-        found = Selection(self.directory.path, str(self.dev), untrained, (), seeds=self.seeds, baselines=words)
+        found = Selection(self.directory.path, str(self.dev), untrained, (), baselines=words)
         self.directory.begin(steps=False)
         kept = {name: given for name, given in self.methods.items() if any(t.method == name for t in self.trials)}
-        self.directory.update(status="running", methods=kept, seeds=self.seeds)
+        self.directory.update(status="running", methods=kept)
         ahead = [trial for trial in runs if not (self.directory.resumed and (trial.path / "model").is_dir())]
         budgets = [float(budget) for trial in ahead if (budget := (trial.arguments or {}).get("budget"))]
         if budgets:
@@ -200,12 +189,8 @@ class Comparison:
         if test is not None and found.candidates:
             found = replace(found, tests=self._tests(found, ContextTask(self.corpus, test)))
         if chosen:
-            config = chosen.run.record["asked"]
-            models = (chosen.run.directory / "model", config["base"])
-            encoders = (scored(load_encoder(resolve(model)), chosen.name) for model in models)
-            judges = opinions(self.corpus, self.hold_out, config["method"], *encoders)
-            was_strong = found.dev in LABEL_FREE and is_strong(resolve(config["base"]))
-            found = replace(found, judges=judges, was_strong=was_strong)
+            base = resolve(chosen.run.record["asked"]["base"])
+            found = replace(found, was_strong=found.dev == CONTEXT and is_strong(base))
         about = {"corpus": f"{self.corpus.source}: {self.corpus.report.summary('; ')}"}
         about |= {"documents": self.hold_out.summary(self.corpus)} if test is not None else {}
         finish(found, self.directory, {**about, "base": names})
@@ -227,7 +212,7 @@ class Comparison:
         """The score of each untrained base, by name, and its time in seconds."""
         found, seconds = {}, {}
         for base in self.bases:
-            encoder = as_encoder(base.name)
+            encoder = scored(load_prompted(base.name), base.untrained)
             since = time.perf_counter()
             found[base.untrained] = task(encoder)
             seconds[base] = time.perf_counter() - since
@@ -242,15 +227,12 @@ class Comparison:
         seconds: Mapping[Base, float],
     ) -> Selection:
         """Train and score in turn; failed runs are reported and skipped."""
-        hopeless = set[str]()
         for number, trial in enumerate(runs, 1):
-            if trial.name in hopeless:
-                continue
             record = trial.path / "run.json"
             resume = self.directory.resumed and record.is_file()
             done = resume and read_json(record).get("status") == "finished"
             progress = Progress() if done else self.progress
-            progress.notice(f"{number} of {len(runs)}: {trial.label}")
+            progress.notice(f"{number} of {len(runs)}: {trial.name}")
             try:
                 run = api.train(
                     self.corpus,
@@ -269,17 +251,14 @@ class Comparison:
                         "its budget was time for one step, which teaches nothing: give a longer `budget`"
                     )
             except (TrainingError, SettingsError, BaseEncoderError) as error:
-                who, reason = trial.label, getattr(error, "reason", str(error))
-                if not isinstance(error, TrainingError):  # other seeds would fail, too
-                    who = trial.name
-                    hopeless.add(who)
-                found = replace(found, failures={**found.failures, who: reason})
-                self.notice(f"{who} failed: {reason}")
+                reason = getattr(error, "reason", str(error))
+                found = replace(found, failures={**found.failures, trial.name: reason})
+                self.notice(f"{trial.name} failed: {reason}")
                 continue
-            score = task(scored(load_encoder(trial.path / "model"), trial.label))
+            score = task(scored(load_encoder(trial.path / "model"), trial.name))
             found = found.with_run(trial.name, run, score, trial.base.untrained)
             gain = score.score - found.bases[trial.base.untrained].score
-            self.notice(f"{trial.label}: {score.score:.2f}, {gain:+z.2f} against {trial.base.untrained}")
+            self.notice(f"{trial.name}: {score.score:.2f}, {gain:+z.2f} against {trial.base.untrained}")
         return found
 
     def _tests(self, found: Selection, task: ContextTask) -> dict[str, Score]:
@@ -289,6 +268,7 @@ class Comparison:
         if chosen:
             encoders[chosen.name] = scored(load_encoder(chosen.run.directory / "model"), chosen.name)
         wanted = {found.best_base, chosen.start if chosen else found.best_base}
-        encoders |= {base.untrained: as_encoder(base.name) for base in self.bases if base.untrained in wanted}
+        bases = {base.untrained: base.name for base in self.bases if base.untrained in wanted}
+        encoders |= {shown: scored(load_prompted(name), shown) for shown, name in bases.items()}
         encoders |= {shown: LexicalEncoder(kind) for kind, shown in LEXICAL.items()}
         return {name: task.score(encoder) for name, encoder in encoders.items()}

@@ -9,11 +9,10 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from selfsent.comparison.verdict import UNTRAINED, Opinion, conclusion, doubt
+from selfsent.comparison.verdict import UNTRAINED, conclusion
 from selfsent.display import counted, span, table_of, text_of
 from selfsent.errors import SettingsError
 from selfsent.evaluation.results import Score
-from selfsent.evaluation.side_by_side import Spread, mean_score
 from selfsent.evaluation.stats.resampling import Difference
 from selfsent.report.run import Run
 from selfsent.training.budget import FEW
@@ -23,10 +22,7 @@ if TYPE_CHECKING:
 
 LEVEL = 0.05
 """Encoders with a lower p-value count as different."""
-_TITLES = {
-    "context": "To choose by: find the next sentence, in development documents (MRR@10 x 100)",
-    "judges": "To choose by: the geometric mean of several label-free scores, on text kept apart for it",
-}
+_CONTEXT = "find the next sentence, in development documents (MRR@10 x 100)"
 
 
 @dataclass(frozen=True)
@@ -35,27 +31,17 @@ class Candidate:
 
     Args:
         name: of the encoder.
-        runs: its runs, one for each seed.
-        scores: of the runs.
+        run: its training.
+        score: its score.
         base: score of the untrained base.
         start: name of the base.
     """
 
     name: str
-    runs: tuple[Run, ...]
-    scores: tuple[Score, ...]
+    run: Run
+    score: Score
     base: Score
     start: str = UNTRAINED
-
-    @property
-    def run(self) -> Run:
-        """The run with the best score."""
-        return self.runs[max(range(len(self.runs)), key=lambda number: self.scores[number].score)]
-
-    @cached_property
-    def score(self) -> Score:
-        """The score, or its mean over seeds."""
-        return mean_score(self.scores) if len(self.scores) > 1 else self.scores[0]
 
     @cached_property
     def gain(self) -> Difference:
@@ -63,21 +49,11 @@ class Candidate:
         return self.score.minus(self.base)
 
     @property
-    def spread(self) -> Spread:
-        """The score over seeds."""
-        return Spread.of([score.score for score in self.scores])
-
-    @property
     def hurried(self) -> int | None:
-        """Steps of its shortest run, if a budget allowed too few for a fair score; else None."""
-        by_clock = [run for run in self.runs if run.record.get("asked", {}).get("settings", {}).get("budget")]
-        steps = [int(run.record["steps"]) for run in by_clock if run.record.get("steps")]
-        return min(steps) if steps and min(steps) < FEW else None
-
-
-def seed_of(run: Run) -> int:
-    """The seed of a run."""
-    return int(run.record["asked"]["settings"]["seed"])
+        """Its steps, if a budget allowed too few for a fair score; else None."""
+        steps = self.run.record.get("steps")
+        by_clock = self.run.record.get("asked", {}).get("settings", {}).get("budget")
+        return int(steps) if by_clock and steps and steps < FEW else None
 
 
 @dataclass(frozen=True, repr=False)
@@ -85,17 +61,14 @@ class Selection:
     """The result of a comparison.
 
     Args:
-        directory: of the comparison: runs in `methods/NAME/`, those with other seeds in its `seeds/SEED/`, the chosen
-            model in `model/`.
+        directory: of the comparison: runs in `methods/NAME/`, the chosen model in `model/`.
         dev: metric or task of the choice.
         bases: development scores of the untrained bases, by name.
         candidates: best first.
-        failures: reasons of failed methods, by name, or of single seeds of them: `mlm, seed 4`.
-        seeds: runs of each method.
+        failures: reasons of failed methods, by name.
         baselines: scores of TF-IDF and BM25; empty if the task needs vectors.
         tests: scores on test documents: of the best encoder, of bases, and of TF-IDF and BM25; empty without
             documents.
-        judges: other label-free metrics of the best encoder, compared with its base.
         was_strong: whether it was chosen without labels from a base that is a sentence encoder already.
     """
 
@@ -104,18 +77,14 @@ class Selection:
     bases: Mapping[str, Score]
     candidates: tuple[Candidate, ...]
     failures: Mapping[str, str] = field(default_factory=dict)
-    seeds: int = 1
     baselines: Mapping[str, Score] = field(default_factory=dict)
     tests: Mapping[str, Score] = field(default_factory=dict)
-    judges: Mapping[str, Opinion] = field(default_factory=dict)
     was_strong: bool = False
 
     def with_run(self, name: str, run: Run, score: Score, start: str = UNTRAINED) -> Selection:
-        """A copy with one more run of a method, and its score on the development documents."""
-        known = {each.name: each for each in self.candidates}
-        old = known.get(name, Candidate(name, (), (), self.bases[start], start))
-        known[name] = replace(old, runs=(*old.runs, run), scores=(*old.scores, score))
-        return replace(self, candidates=tuple(sorted(known.values(), key=lambda each: -each.score.score)))
+        """A copy with one more run, and its score on the development documents."""
+        candidates = [*self.candidates, Candidate(name, run, score, self.bases[start], start)]
+        return replace(self, candidates=tuple(sorted(candidates, key=lambda each: -each.score.score)))
 
     @property
     def best_base(self) -> str:
@@ -175,14 +144,9 @@ class Selection:
     def remarks(self) -> list[str]:
         """Caveats, a line each."""
         lines = [f"{name} failed: {reason}" for name, reason in self.failures.items()] + self.hurried
-        if self.chosen and len(self.chosen.runs) > 1:
-            lines.append(f"The model of {self.chosen.name} is its run with seed {seed_of(self.chosen.run)}")
         if self.rivals:
             rivals = ", ".join(f"{name} (p {p:.2f})" for name, p in self.rivals.items())
-            what = "items and seeds" if self.seeds > 1 else "items"
-            lines.append(f"The {what} it was chosen by do not tell {self.best} from {rivals}")
-        if self.chosen and (line := doubt(self.judges, self.best, self.chosen.start)):
-            lines.append(line)
+            lines.append(f"The items it was chosen by do not tell {self.best} from {rivals}")
         return lines
 
     def table(self) -> Table:
@@ -192,15 +156,12 @@ class Selection:
         for name, score in sorted({**self.scores, **self.baselines}.items(), key=lambda row: -row[1].score):
             cells = [f"{score.score:.2f}", span(score.low, score.high), "", ""]
             if each := trained.get(name):
-                lost = len(each.runs) < self.seeds and any(run.record.get("steps") for run in each.runs)
-                cells[0] = str(each.spread) + (f" ({len(each.runs)} of {self.seeds})" if lost else "")
                 cells[2:] = [each.gain.shown, f"{each.gain.p:.3f}"]
             rows.append([name, *cells])
         unit = ("query", "queries") if self.dev == "context" else ("item", "items")
         below = f"{counted(self.bases[self.best_base].n, *unit)}; differences and p-values are paired"
-        below += f"; mean ± deviation over {self.seeds} seeds" if self.seeds > 1 else ""
         headings = ["method", "score", "95 % interval", "against untrained", "p"]
-        title = _TITLES.get(self.dev, f"To choose by: {self.dev}")
+        title = f"To choose by: {_CONTEXT if self.dev == 'context' else self.dev}"
         styles = {**dict.fromkeys(self.baselines, "italic"), self.best: "bold"}
         return table_of(headings, rows, title=title, caption=below, styles=styles)
 
@@ -242,36 +203,24 @@ class Selection:
             "best": self.best,
             "chosen": self.chosen.name if self.chosen else None,
             "rivals": self.rivals,
-            "seeds": self.seeds,
             "bases": {name: score.to_json() for name, score in self.bases.items()},
             "baselines": {name: score.to_json() for name, score in self.baselines.items()},
             "tests": tests,
-            "judges": {name: one.to_json() for name, one in self.judges.items()},
             "candidates": [self._candidate(each) for each in self.candidates],
             "failures": dict(self.failures),
             "hurried": self.hurried,
         }
 
     def _candidate(self, each: Candidate) -> dict[str, Any]:
-        """A candidate as plain data; `seed` to `test` are of its best run."""
+        """A candidate as plain data."""
         return {
             "name": each.name,
             "base": each.start,
             "dev": each.score.to_json(),
-            "deviation": each.spread.deviation if len(each.runs) > 1 else None,
             "gain": vars(each.gain),
-            "seed": seed_of(each.run),
+            "seed": int(each.run.record["asked"]["settings"]["seed"]),
             "directory": str(each.run.directory.relative_to(self.directory)),
             "steps": each.run.record.get("steps"),
             "seconds": each.run.record.get("seconds"),
             "test": each.run.scores,
-            "seeds": {
-                str(seed_of(run)): {
-                    "directory": str(run.directory.relative_to(self.directory)),
-                    "dev_score": score.score,
-                    "steps": run.record.get("steps"),
-                    "test_score": run.scores["trained"]["score"] if run.scores else None,
-                }
-                for run, score in zip(each.runs, each.scores, strict=True)
-            },
         }

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from itertools import product
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -66,7 +65,6 @@ class Trial:
         method: name of the method in the comparison.
         base: to train.
         plan: its resolved settings.
-        label: its name, with the seed if there are several.
         path: of the run.
         arguments: of `selfsent.train`.
     """
@@ -74,7 +72,6 @@ class Trial:
     method: str
     base: Base
     plan: Plan
-    label: str = ""
     path: Path = Path()
     arguments: Mapping[str, Any] | None = None
 
@@ -214,12 +211,8 @@ def _plan(name: str, base: str, given: Mapping[str, Any]) -> Plan:
     return plan
 
 
-def over_seeds(
-    trials: Sequence[Trial], methods: Mapping[str, Mapping[str, Any]], directory: Path, seeds: int
-) -> list[Trial]:
-    """All runs, seed by seed, so that an interrupted comparison has all methods with fewer seeds.
-
-    Closed-form methods do not depend on the seed, and run once.
+def placed(trials: Sequence[Trial], methods: Mapping[str, Mapping[str, Any]], directory: Path) -> list[Trial]:
+    """The trials with their directories and arguments.
 
     Raises:
         SettingsError: two runs in one directory.
@@ -230,13 +223,11 @@ def over_seeds(
         if folder in folders.values():
             raise SettingsError(f"two methods would be in methods/{folder}: give them names that differ in letters")
         folders[trial.name] = folder
-    found = []
-    for number, trial in product(range(seeds), trials):
-        if number and trial.plan.method.closed_form:
-            continue
-        seed, path = trial.plan.settings.seed + number, directory / "methods" / folders[trial.name]
-        path = path / "seeds" / str(seed) if number else path
-        label = f"{trial.name}, seed {seed}" if seeds > 1 else trial.name
-        given = {**methods[trial.method], "seed": seed}
-        found.append(Trial(trial.method, trial.base, trial.plan, label, path, given))
-    return found
+    return [
+        replace(
+            trial,
+            path=directory / "methods" / folders[trial.name],
+            arguments={**methods[trial.method], "seed": trial.plan.settings.seed},
+        )
+        for trial in trials
+    ]

@@ -1,19 +1,12 @@
-"""The verdict of a comparison: the finding, the opinion of other label-free metrics, and the next step."""
+"""The verdict of a comparison: the finding, and the next step."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from selfsent.data.corpus import Corpus
-from selfsent.errors import DataError
-from selfsent.evaluation.encoder import Encoder
-from selfsent.evaluation.hold_out import HoldOut
-from selfsent.evaluation.label_free import HeldOut, aimed_at, make_metrics
-from selfsent.evaluation.results import AIMED, Score
+from selfsent.evaluation.results import Score
 from selfsent.evaluation.stats.resampling import Difference, paired_best
 
 UNTRAINED = "untrained"
@@ -22,72 +15,6 @@ LABEL = "label a hundred pairs with selfsent label, and choose by them with dev=
 """Advice if no label-free score is reliable."""
 _MORE = "more text or more time"
 _STRONGER = "A stronger base may change that (base= takes several)."
-_MOST = 3000
-"""Maximum number of sentences for the other metrics."""
-
-
-@dataclass(frozen=True)
-class Opinion:
-    """A label-free metric of the chosen encoder.
-
-    Args:
-        score: of the encoder.
-        gain: its paired difference to the untrained base.
-        aimed: whether the method was trained for this metric.
-    """
-
-    score: Score
-    gain: Difference
-    aimed: bool
-
-    def to_json(self) -> dict[str, Any]:
-        """As plain data."""
-        return {"score": self.score.score, "gain": vars(self.gain), "aimed": self.aimed}
-
-
-def opinions(corpus: Corpus, hold_out: HoldOut, method: str, chosen: Encoder, base: Encoder) -> dict[str, Opinion]:
-    """All label-free metrics of an encoder and its base, by name; empty if nothing is held out.
-
-    Args:
-        corpus: the training corpus.
-        hold_out: its parts; the development part is used.
-        method: of the encoder.
-        chosen: the encoder.
-        base: its untrained base.
-    """
-    if hold_out.dev is None:
-        return {}
-    found = {}
-    for name, judge in make_metrics(HeldOut(corpus, hold_out.dev, _MOST))[0].items():
-        try:
-            score = judge.score(chosen)
-            found[name] = Opinion(score, score.minus(judge.score(base)), name in aimed_at([method]))
-        except DataError:
-            continue
-    return found
-
-
-def doubt(found: Mapping[str, Opinion], best: str, base: str) -> str:
-    """Whether the metrics agree that the chosen encoder is better than its base, in one line; empty without any."""
-    if not found:
-        return ""
-    marked = {name: name + AIMED * one.aimed for name, one in found.items()}
-    better = [marked[name] for name, one in found.items() if one.gain.low > 0]
-    worse = [marked[name] for name, one in found.items() if one.gain.high < 0]
-    aimed = f" ({AIMED} {best} was trained to do just that)" if any(AIMED in name for name in better + worse) else ""
-
-    def find(names: Sequence[str]) -> str:
-        return f"{', '.join(names)} find{'s' * (len(names) == 1)}"
-
-    if worse:
-        others = f"{find(better)} {best} better than {base}, " if better else ""
-        return f"The judges do not agree: {others}{find(worse)} it worse{aimed}: {LABEL}"
-    if not better:
-        return f"No judge tells {best} from {base}: {LABEL}"
-    line = f"{find(better)} {best} better than {base}, and none finds it worse{aimed}"
-    if not any(one.gain.low > 0 and not one.aimed for one in found.values()):
-        return f"Only judges that it was trained for speak for it: {line}: {LABEL}"
-    return f"The judges agree: {line}"
 
 
 def conclusion(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
@@ -31,6 +31,21 @@ _PASSAGES = 1 << 32
 
 TeacherVectors = Callable[[int, str, Precision], Sequence[np.ndarray]]
 """From a text column, a device and a precision to (corpus rows, d) vectors, of each teacher."""
+
+
+@dataclass(frozen=True, eq=False)
+class Lead:
+    """What stands before the texts of some views: a prompt.
+
+    Args:
+        ids: (n,) token ids before each text.
+        left_out: leading tokens that the pooling leaves out, special tokens included.
+        tables: by column, the tokens of texts behind the prompt, where they are others than of the texts alone.
+    """
+
+    ids: np.ndarray
+    left_out: int = 0
+    tables: Mapping[int, TokenTable] = field(default_factory=dict)
 
 
 @dataclass(eq=False)
@@ -63,6 +78,8 @@ class Batches:
     """(corpus rows, k) the row of each mined candidate, for views that read them."""
     teacher_vectors: TeacherVectors | None = None
     """Gives the vectors of frozen teachers, if they are cached."""
+    leads: Mapping[str, Lead] = field(default_factory=dict)
+    """The prompts of views by their side."""
 
     def __post_init__(self) -> None:
         self.steps_per_epoch = max(1, len(self.rows) // self.settings.batch_size)
@@ -84,17 +101,25 @@ class Batches:
         """Every view of the sentences at `rows`, damaged as in the given epoch."""
         packed, asked = [], self._asked(rows, epoch)
         for number, view in enumerate(self.views):
-            key, table = make_key(self.settings.seed, epoch, 1 + number), self.tables[view.column]
+            key = make_key(self.settings.seed, epoch, 1 + number)
             wanted = rows if view.mined is None or self.mined is None else self.mined[asked, view.mined]
             if view.passage is not None and self.documents is not None:
                 read, counts = view.passage(wanted, self._passages_key(epoch), self.documents)
-                tokens = table[read].joined(wanted, counts)
+                tokens = self._tokens(view, read, np.cumsum(counts) - counts).joined(wanted, counts)
             else:
-                tokens = table[wanted if view.sampler is None else view.sampler(rows, key, self.rows)]
+                tokens = self._tokens(view, wanted if view.sampler is None else view.sampler(rows, key, self.rows))
             if view.noise is not None:
                 tokens = view.noise(tokens, key, self.template)
             packed.append(self._pack(tokens, view, device))
         return packed
+
+    def _tokens(self, view: View, rows: np.ndarray, first: np.ndarray | None = None) -> Tokens:
+        """The tokens of `rows`, (m,), of which those at `first` follow the view's prompt; None for all of them."""
+        lead = self.leads.get(view.side)
+        behind = lead.tables.get(view.column) if lead else None
+        if behind is None:
+            return self.tables[view.column][rows]
+        return behind[rows] if first is None else self.tables[view.column][rows].with_first(first, behind[rows[first]])
 
     def _asked(self, rows: np.ndarray, epoch: int) -> np.ndarray:
         """(chosen,) the corpus rows whose candidates go with the first view of `rows`, which may be their title."""
@@ -116,6 +141,7 @@ class Batches:
         """
         passages = [(view.passage, view.column) for view in self.views if view.passage and view.passage.length_option]
         special = len(self.template.prefix) + len(self.template.suffix)
+        special += max((len(lead.ids) for lead in self.leads.values()), default=0)
         for begin in range(0, len(self.rows), _CHUNK):
             rows = self.rows[begin : begin + _CHUNK]
             found = [] if passages else [self.tables[0].lengths(rows)]
@@ -129,11 +155,21 @@ class Batches:
         """(chosen,) labels of the corpus rows `rows`, (chosen,): int64 classes or float32 scores; None without any."""
         return None if self.labels is None else torch.from_numpy(self.labels[rows]).to(device)
 
+    def _packed(self, tokens: Tokens, view: View) -> Packed:
+        """Sentences with the view's prompt and special tokens, cut to the maximum length."""
+        longest, lead = self.settings.max_length, self.leads.get(view.side)
+        packed = self.template.pack(tokens if lead is None else tokens.after(lead.ids), longest)
+        if lead is not None:  # the same text behind another prompt, or none, is no negative
+            packed.given_texts = self.template.pack(tokens, longest - len(lead.ids)).texts.numpy()
+        if any(lead.left_out for lead in self.leads.values()):
+            packed.given_left_out = np.full(len(packed), 0 if lead is None else lead.left_out)
+        return packed
+
     def _pack(self, tokens: Tokens, view: View, device: str) -> Packed:
         longest = self.settings.max_length
         if view.second_column is not None:
             return self.template.pack_pairs(tokens, self.tables[view.second_column][tokens.rows], longest).to(device)
-        packed = self.template.pack(tokens, longest)
+        packed = self._packed(tokens, view)
         if self.documents is not None and self.separate_documents:
             packed.given_documents = self.documents.numbers[tokens.rows]
         if view.precomputed and view.column in self._vectors:
@@ -148,9 +184,9 @@ class Batches:
             device: of the batches.
             most: sentences of all processes together that are enough; the same ones on any number of processes.
         """
-        columns = sorted({view.column: view for view in self.views}.items())
+        views = [view for _, view in sorted({view.column: view for view in reversed(self.views)}.items())]
         for rows in self._parts(rank(), world_size(), most):
-            yield [self._pack(self.tables[column][rows], view, device) for column, view in columns]
+            yield [self._pack(self._tokens(view, rows), view, device) for view in views]
 
     def _parts(self, first: int, every: int, most: int | None = None) -> Iterator[np.ndarray]:
         """All rows, some thousand tokens at a time, in random order: chunk `first` and every `every`th from there."""
@@ -176,12 +212,12 @@ class Batches:
             device: of the batches.
             precision: of cached vectors.
         """
-        for column in sorted({view.column for view in self.views if view.precomputed}):
+        for column, view in sorted({view.column: view for view in self.views if view.precomputed}.items()):
             if self.teacher_vectors is not None:
                 self._vectors[column] = self.teacher_vectors(column, device, precision)
                 continue
             for rows in self._parts(0, 1):
-                packed = self.template.pack(self.tables[column][rows], self.settings.max_length)
+                packed = self._packed(self._tokens(view, rows), view)
                 vectors = features(packed.to(device)).float().cpu().numpy()
                 if column not in self._vectors:
                     shape = int(self.rows.max()) + 1, vectors.shape[1]

@@ -19,10 +19,9 @@ import torch
 from torch import Tensor
 
 from selfsent.data.ragged import ranges
+from selfsent.data.views.tokens import IGNORED
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
-IGNORED = -1
-"""Target of a position without prediction."""
 _WASTE = 4096
 """Padding scores per head that attention may compute to save a group; a further group costs about as much."""
 
@@ -93,6 +92,10 @@ class Packed:
     """(tokens,) token types, 0 in the first and 1 in the second of two texts joined as one input; or None."""
     given_documents: np.ndarray | None = None
     """(sentences,) number of the document of each sentence; or None."""
+    given_left_out: np.ndarray | None = None
+    """(sentences,) leading tokens that the pooling leaves out: those of a prompt; or None."""
+    given_texts: np.ndarray | None = None
+    """(sentences,) what `texts` are without a prompt; None where there is none."""
     saw_window: bool = field(default=False, init=False)
     """Whether an attention layer has shown it a window, so that one is not in a mask alone."""
 
@@ -179,6 +182,8 @@ class Packed:
     @cached_property
     def texts(self) -> Tensor:
         """(sentences,) a 64-bit number for each sentence, in the order given: equal for sentences of equal tokens."""
+        if self.given_texts is not None:
+            return self._tensor(self.given_texts)
         within = ranges(np.zeros_like(self.given_lengths), self.given_lengths)
         # A sum of products, one factor of which is drawn for the position, wraps around on purpose.
         terms = (self.given_ids.astype(np.uint64) + _ODD) * _factors(self.longest)[within]
@@ -286,7 +291,18 @@ class Packed:
         index = ranges(self._given_starts[list(sentences)], lengths)
         targets = None if self.given_targets is None else self.given_targets[index]
         types = None if self.given_types is None else self.given_types[index]
-        return Packed(self.given_ids[index], lengths, targets, self.device, given_types=types)
+        left_out = None if self.given_left_out is None else self.given_left_out[list(sentences)]
+        return Packed(self.given_ids[index], lengths, targets, self.device, given_types=types, given_left_out=left_out)
+
+    def without_prompts(self, states: Tensor) -> tuple[Tensor, Packed]:
+        """The (tokens, d) states and the batch without `given_left_out`; of each sentence a token stays at least."""
+        if self.given_left_out is None:
+            return states, self
+        left_out = np.minimum(self.given_left_out, self.given_lengths - 1)
+        within = ranges(np.zeros_like(left_out), self.given_lengths)
+        kept = np.flatnonzero(within >= np.repeat(left_out, self.given_lengths))
+        left = Packed(self.given_ids[kept], self.given_lengths - left_out, device=self.device)
+        return states[self._tensor(np.argsort(self._source)[kept[left._source]])], left
 
     def without_last(self) -> Packed:
         """Every sentence less its last token; each position's target is the next token: teacher forcing."""
@@ -323,4 +339,5 @@ def concatenate(batches: Sequence[Packed]) -> Packed:
         joined([batch.given_targets for batch in batches]),
         batches[0].device,
         given_types=joined([batch.given_types for batch in batches]),
+        given_left_out=joined([batch.given_left_out for batch in batches]),
     )

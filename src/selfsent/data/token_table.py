@@ -68,6 +68,7 @@ def build_table(
     column: str,
     advance: Callable[[int], None] = lambda count: None,
     longest: int = LONGEST,
+    before: str = "",
 ) -> TokenTable:
     """Tokenise a text column, or open the table made before by the same tokenizer.
 
@@ -79,9 +80,11 @@ def build_table(
         column: the text column.
         advance: called with the number of sentences done since the last call.
         longest: tokens that are kept of a sentence.
+        before: stands before each sentence: the end of a prompt, see `seam`.
     """
     content = tokenizer.backend_tokenizer.to_str()
-    key = hashlib.sha256(f"{_FORMAT}|{longest}|{column}|{content}".encode()).hexdigest()[:16]
+    about = f"{_FORMAT}|{longest}|{column}|{content}" + (f"|{before}" if before else "")
+    key = hashlib.sha256(about.encode()).hexdigest()[:16]
     directory = corpus.directory / f"tokens-{key}"
     if directory.exists():
         try:
@@ -90,12 +93,18 @@ def build_table(
             warn_damaged(directory)
             shutil.rmtree(directory, ignore_errors=True)
     with atomic_directory(directory) as temporary:
-        _write(corpus, CachedTokenizer(Tokenizer.from_str(content)), column, longest, temporary, advance)
+        _write(corpus, CachedTokenizer(Tokenizer.from_str(content)), column, longest, before, temporary, advance)
     return TokenTable(directory)
 
 
 def _write(
-    corpus: Corpus, reader: CachedTokenizer, column: str, longest: int, directory: Path, advance: Callable[[int], None]
+    corpus: Corpus,
+    reader: CachedTokenizer,
+    column: str,
+    longest: int,
+    before: str,
+    directory: Path,
+    advance: Callable[[int], None],
 ) -> None:
     size = reader.tokenizer.get_vocab_size(with_added_tokens=True)
     dtype = np.dtype(np.uint16 if size <= 2**16 else np.uint32)
@@ -103,7 +112,7 @@ def _write(
     done = 0
     with (directory / "ids.bin").open("wb") as ids, (directory / "starts.bin").open("wb") as starts:
         for texts in corpus.batches(column, size=4096):
-            read = reader(texts).select(np.arange(len(texts)), longest)
+            read = reader([before + text for text in texts] if before else texts).select(np.arange(len(texts)), longest)
             ids.write(read.ids.astype(dtype).tobytes())
             starts.write(read.word_starts.tobytes())
             offsets[done + 1 : done + 1 + len(texts)] = read.lengths

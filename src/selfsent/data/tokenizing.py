@@ -35,9 +35,7 @@ class CachedTokenizer:
     """
 
     def __init__(self, tokenizer: Tokenizer) -> None:
-        self.tokenizer = Tokenizer.from_str(tokenizer.to_str())
-        self.tokenizer.no_truncation()
-        self.tokenizer.no_padding()
+        self.tokenizer = _plain(tokenizer)
         probes = list(_probes(self.tokenizer))
         whole = _arrays(self._whole(probes))
         self.space: str | None = None
@@ -90,6 +88,14 @@ class CachedTokenizer:
         return found.joined(np.arange(len(cut)), counts)
 
 
+def _plain(tokenizer: Tokenizer) -> Tokenizer:
+    """A copy without truncation and padding."""
+    copy = Tokenizer.from_str(tokenizer.to_str())
+    copy.no_truncation()
+    copy.no_padding()
+    return copy
+
+
 def _arrays(tokens: Tokens) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return tokens.ids, tokens.lengths, tokens.word_starts
 
@@ -117,3 +123,38 @@ def _probes(tokenizer: Tokenizer) -> Iterator[str]:
     for word in added[:_PROBES]:
         yield f"a {word} b {word}"
     yield from (token.translate(marks).strip() for token in inner[:_PROBES])
+
+
+def seam(tokenizer: Tokenizer, prompt: str) -> tuple[np.ndarray, str]:
+    """A prompt cut in two: what has the same tokens before any text, and its end, whose tokens depend on the text.
+
+    Where the text's own tokens are the same behind the prompt, there is no such end. It is a space where a tokenizer
+    attaches that to the next word, and the whole prompt at worst. Found by trial on beginnings of all kinds.
+
+    Args:
+        tokenizer: of tokenizers.
+        prompt: the prompt.
+
+    Returns:
+        (n,) ids, and the end.
+
+    Example:
+        >>> ids, end = seam(tokenizer, "query: ")  # of RoBERTa
+        >>> len(ids), end
+        (2, ' ')
+    """
+    plain = _plain(tokenizer)
+    probes = [*filter(None, map(str.strip, (*_probes(plain), *map(chr, range(33, 127)), *_ODD)))]
+
+    def read(texts: Sequence[str]) -> list[list[int]]:
+        return [one.ids for one in plain.encode_batch(list(texts), add_special_tokens=False)]
+
+    expected = read([prompt + probe for probe in probes])
+    cuts = range(len(prompt), max(-1, len(prompt) - 16), -1)
+    for start, end in ((prompt.rstrip(), ""), *((prompt[:cut], prompt[cut:]) for cut in cuts)):
+        (ids,) = read([start])
+        if all(
+            whole == ids + own for whole, own in zip(expected, read([end + probe for probe in probes]), strict=True)
+        ):
+            return np.array(ids, np.int64), end
+    return np.empty(0, np.int64), prompt

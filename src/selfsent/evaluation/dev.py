@@ -1,29 +1,23 @@
-"""Development scores, during training and in comparisons: a label-free metric, a task, or pairs of a file."""
+"""Development scores, during training and in comparisons: the label-free score, a task, or pairs of a file."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Literal
 
 from selfsent.data.corpus import Corpus
 from selfsent.errors import SettingsError, guess
 from selfsent.evaluation.datasets.declared import Store
 from selfsent.evaluation.encoders import Encoder as Scored, PairEncoder, encoder_of
 from selfsent.evaluation.hold_out import HoldOut
-from selfsent.evaluation.label_free import MEAN, HeldOut, MeanMetric
 from selfsent.evaluation.results import Score
 from selfsent.evaluation.suites import TASKS
-from selfsent.evaluation.tasks.label_free import ContextTask
+from selfsent.evaluation.tasks.context import CONTEXT, ContextTask
 from selfsent.evaluation.tasks.own import read_pairs
 from selfsent.evaluation.tasks.published import score_pairs
 from selfsent.models.cross_encoder import CrossEncoder
 from selfsent.models.encoder import Encoder
-
-Dev = Literal["context", "judges"] | str
-LABEL_FREE = ("context", MEAN)
-"""Label-free development scores, on held-out documents or sentences."""
 
 
 def scored(model: Encoder, name: str) -> Scored:
@@ -33,7 +27,7 @@ def scored(model: Encoder, name: str) -> Scored:
     return encoder_of(model, name)
 
 
-def check_dev(dev: Dev | None, dev_every: int | None = None, keep_best: bool = False) -> None:
+def check_dev(dev: str | None, dev_every: int | None = None, keep_best: bool = False) -> None:
     """Check the development task.
 
     Raises:
@@ -45,20 +39,18 @@ def check_dev(dev: Dev | None, dev_every: int | None = None, keep_best: bool = F
         return
     if dev not in TASKS and Path(dev).is_file():
         read_pairs(dev)
-    elif dev not in (*LABEL_FREE, *TASKS):
-        raise SettingsError(f"there is no task {dev!r} to score on; {guess(dev, (*LABEL_FREE, *TASKS))}")
+    elif dev not in (CONTEXT, *TASKS):
+        raise SettingsError(f"there is no task {dev!r} to score on; {guess(dev, (CONTEXT, *TASKS))}")
 
 
-def dev_task(dev: Dev, corpus: Corpus, hold_out: HoldOut, data: str | Path | None) -> Callable[[Scored], Score]:
+def dev_task(dev: str, corpus: Corpus, hold_out: HoldOut, data: str | Path | None) -> Callable[[Scored], Score]:
     """The development score, as a function of an encoder.
 
     Raises:
         DataError: the data set is absent or damaged.
     """
-    if dev == "context" and hold_out.dev is not None:
+    if dev == CONTEXT and hold_out.dev is not None:
         return ContextTask(corpus, hold_out.dev).score
-    if dev == MEAN and hold_out.dev is not None:
-        return MeanMetric(HeldOut(corpus, hold_out.dev)).score
     if dev not in TASKS:
         return partial(score_pairs, read_pairs(dev))
     store = Store(data)
@@ -67,7 +59,7 @@ def dev_task(dev: Dev, corpus: Corpus, hold_out: HoldOut, data: str | Path | Non
 
 
 def dev_scorer(
-    dev: Dev | None, corpus: Corpus, hold_out: HoldOut, data: str | Path | None
+    dev: str | None, corpus: Corpus, hold_out: HoldOut, data: str | Path | None
 ) -> Callable[[Encoder], float] | None:
     """The development score as a number, of a model in training; None without `dev`."""
     if dev is None:
@@ -76,7 +68,7 @@ def dev_scorer(
     return lambda model: task(scored(model, "dev")).score
 
 
-def check_dev_data(dev: Dev, store: Store) -> None:
+def check_dev_data(dev: str, store: Store) -> None:
     """Check the data set of a task early.
 
     Raises:

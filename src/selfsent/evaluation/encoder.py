@@ -114,6 +114,17 @@ class Encoder:
         self._vectors[start:end] = vectors
         self._rows.update((text, start + number) for number, text in enumerate(new))  # last, as other threads read it
 
+    def cut(self, size: int) -> Encoder:
+        """An encoder with the first `size` numbers of its vectors, each of which is computed once for all sizes."""
+
+        def beginnings_of(whole: Encoder) -> Encode:
+            return lambda texts: whole(texts)[:, :size]
+
+        sides = [None if side is self else beginnings_of(side) for side in self._searching]
+        found = Encoder(beginnings_of(self), self.name, self.pooling, self.trained_on, self.trained_by, sides)
+        found.lexical_weight = self.lexical_weight
+        return found
+
     def keep(self, path: Path) -> None:
         """Keep the vectors of texts that are searched in a file (see `VectorsOfTexts`), for later processes as well."""
         held = self._searching[1]

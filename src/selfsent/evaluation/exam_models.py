@@ -33,7 +33,7 @@ class Ranking:
 
 
 def rankings_of(encoder: Encoder, dev: RetrievalTask, test: RetrievalTask) -> list[Ranking]:
-    """The cosine of an encoder, and with words at the weight that is best on the dev queries; BM25 as it is.
+    """The cosine of an encoder, and with words at the weight that the dev queries choose; BM25 as it is.
 
     Args:
         encoder: one with vectors, or lexical.
@@ -46,10 +46,9 @@ def rankings_of(encoder: Encoder, dev: RetrievalTask, test: RetrievalTask) -> li
     if not (encoder.has_vectors or isinstance(encoder, LexicalEncoder)):
         raise SettingsError(f"{encoder.name} has no vectors to search by: give the encoder alone")
     found = [Ranking(encoder.name, dev.score(encoder), test.score(encoder))]
-    if encoder.has_vectors:
-        tried = [(weight, dev.score(Hybrid(encoder, weight))) for weight in WEIGHTS]
-        weight, score = max(tried, key=lambda each: each[1].score)
-        found.append(Ranking(f"{encoder.name}+words at {weight:g}", score, test.score(Hybrid(encoder, weight))))
+    if encoder.has_vectors and (weight := chosen_weight(encoder, dev)):
+        hybrid = Hybrid(encoder, weight)
+        found.append(Ranking(f"{encoder.name}+words at {weight:g}", dev.score(hybrid), test.score(hybrid)))
     return found
 
 
@@ -119,5 +118,6 @@ def compare_on_exam(
         encoder = load()
         progress(encoder.name)
         found += rankings_of(encoder, dev, test)
-    found.sort(key=lambda ranking: -ranking.dev.score)
+    best = max(found, key=lambda ranking: ranking.dev.score)
+    found.sort(key=lambda ranking: (ranking is not best, -ranking.test.score))
     return Verdict(side_by_side([Result(ranking.name, {NAME: ranking.test}) for ranking in found]))

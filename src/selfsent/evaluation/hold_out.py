@@ -52,7 +52,6 @@ class HoldOut:
         notice: Callable[[str], None],
         joins: bool = False,
         count: int | None = None,
-        single: bool = False,
         pairs: bool = False,
     ) -> HoldOut:
         """Hold out test documents for the label-free score, and development documents if needed.
@@ -63,8 +62,6 @@ class HoldOut:
             notice: called with the reason if nothing is held out.
             joins: whether the model is a cross-encoder, without vectors.
             count: documents per part, 0 for none; None for the default (see `split_documents`).
-            single: the development score needs no documents: without them, single sentences are held out for it, and
-                none for the test.
             pairs: whether rows are pairs; those that share a text count as one document.
 
         Raises:
@@ -78,10 +75,8 @@ class HoldOut:
             raise SettingsError("dev=context scores vectors, and a cross-encoder has none: give a task of pairs")
         if count == 0 or joins:
             return cls(everything, None, None)
-        if dev and corpus.documents is None and not single:
+        if dev and corpus.documents is None:
             raise DataError(WITHOUT_DOCUMENTS)
-        if dev and corpus.documents is None and not pairs:
-            return cls(*split_documents(corpus, count, single=True), None)
         whole = Subset(corpus, everything, pair_groups(corpus)) if pairs else corpus
         what = "groups of pairs that share no text" if pairs else "documents"
         try:
@@ -171,14 +166,27 @@ def split_documents(
     return np.flatnonzero(~held), np.flatnonzero(held)
 
 
-def limited(corpus: Corpus | Subset, documents: Numbers, rows: Numbers, most: int | None = None) -> Numbers:
-    """Rows of the first documents, in hash order, up to MAX_SENTENCES or `most` rows."""
-    most = MAX_SENTENCES if most is None else most
-    if len(rows) <= most:
+def limited(corpus: Corpus | Subset, documents: Numbers, rows: Numbers) -> Numbers:
+    """Rows of the first documents, in hash order, up to MAX_SENTENCES rows."""
+    if len(rows) <= MAX_SENTENCES:
         return rows
     _, first, member, size = np.unique(documents[rows], return_index=True, return_inverse=True, return_counts=True)
     order = np.argsort(text_hashes(corpus.texts(rows[first])), kind="stable")
-    return rows[np.isin(member, order[: max(1, _fitting(size[order], most))])]
+    return rows[np.isin(member, order[: max(1, _fitting(size[order], MAX_SENTENCES))])]
+
+
+def by_document(corpus: Corpus, rows: Numbers) -> list[list[str]]:
+    """The sentences of each document that has some of these rows, as many as are scored.
+
+    Raises:
+        DataError: no documents.
+    """
+    if corpus.documents is None:
+        raise DataError(WITHOUT_DOCUMENTS)
+    rows, found = limited(corpus, corpus.documents, rows), dict[int, list[str]]()
+    for document, text in zip(corpus.documents[rows].tolist(), corpus.texts(rows), strict=True):
+        found.setdefault(document, []).append(text)
+    return [found[document] for document in sorted(found)]
 
 
 def _fitting(sizes: Numbers, most: int) -> int:

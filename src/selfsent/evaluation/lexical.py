@@ -105,14 +105,8 @@ class Hybrid(Encoder):
 
     def sides(self, queries: Sequence[str], texts: Sequence[str], search: bool = False) -> tuple[Any, Any]:
         """Rows for queries and texts, with the scores of `search` as inner products."""
-        return self.sides_from(self.encoder.sides(queries, texts, search), queries, texts)
-
-    def sides_from(
-        self, vectors: tuple[Vectors, Vectors], queries: Sequence[str], texts: Sequence[str]
-    ) -> tuple[Any, Any]:
-        """As `sides`, from given unit vectors (q, d) and (n, d)."""
+        vectors, bm25 = self.encoder.sides(queries, texts, search), bm25_of(queries, texts)
         self.broken = self.encoder.broken
-        bm25 = bm25_of(queries, texts)
         queries_and_texts = zip(vectors, (bm25.queries, bm25.texts), strict=True)
         asked, held = (VectorsAndWords(*each, self.lexical_weight) for each in queries_and_texts)
         return asked, held

@@ -18,13 +18,13 @@ from selfsent.evaluation.datasets.leaks import LEAKED, holds_stsb
 from selfsent.evaluation.datasets.own_files import Clean, Column
 from selfsent.evaluation.encoders import as_encoder
 from selfsent.evaluation.hold_out import split_documents
-from selfsent.evaluation.label_free import METRICS, HeldOut, aimed_at, check_metrics, make_metrics
 from selfsent.evaluation.results import AVERAGE, Result, Score
 from selfsent.evaluation.tasks import own, published, transfer
 from selfsent.evaluation.tasks.beir import Searched, read_tasks
-from selfsent.evaluation.tasks.label_free import CONTEXT, ContextTask
+from selfsent.evaluation.tasks.context import CONTEXT, ContextTask
 from selfsent.evaluation.tasks.published import Task
 from selfsent.evaluation.tasks.retrieval import RetrievalTask
+from selfsent.methods import METHODS
 from selfsent.naming import names
 from selfsent.progress import Progress
 
@@ -84,7 +84,6 @@ def evaluate(
     task: str | Sequence[str] | None = None,
     documents: Corpus | SourceName | None = None,
     hold_out: int | None = None,
-    judges: str | Sequence[str] = (),
     pairs: str | Path | None = None,
     relevance: str | Path | None = None,
     labels: str | Path | None = None,
@@ -110,8 +109,6 @@ def evaluate(
         task: one or several names in `TASKS`, instead of a suite.
         documents: a corpus with documents, or anything `read_corpus` reads, for the label-free score `context`.
         hold_out: number of its documents to score, as held out by `train`.
-        judges: label-free scores of `documents`, names in `METRICS` or `all`; by default `context`. A corpus without
-            documents has those of single sentences.
         pairs: a file with columns sentence1, sentence2, score; the score has the name of the file.
         relevance: a file with columns query, text (a relevant one).
         labels: a file with columns text, label.
@@ -147,7 +144,6 @@ def evaluate(
         suite=suite,
         task=task,
         documents=documents is not None,
-        judges=judges,
         columns=columns,
         clean=clean,
         retrieval=read_tasks(retrieval, split, store.mirror),
@@ -161,18 +157,15 @@ def evaluate(
         corpus = read_corpus(documents, split_sentences=None, clean=clean)
     encoder = as_encoder(model, name=name, fast=fast, int8=int8, pooling=pooling)
     leaked = holds_stsb(encoder.trained_on)
+    aimed = any(name in METHODS and METHODS[name].aims_at_context for name in encoder.trained_by)
     options = {name: {"classifier": classifier, "advance": advance} for name in catalogue.TRANSFER}
     tasks: dict[str, Callable[[], Score]] = {
         each: partial(TASKS[each], encoder, store, **options.get(each, {})) for each in chosen
     }
     absent: dict[str, str] = {}
     if corpus is not None:
-        corpus, label_free = cast(Corpus, corpus), check_metrics(names(judges))
-        if label_free:
-            found, absent = make_metrics(HeldOut(corpus, split_documents(corpus, hold_out, single=True)[1]), label_free)
-            tasks |= {each: partial(judge.score, encoder) for each, judge in found.items()}
-        else:
-            tasks[CONTEXT] = lambda: ContextTask(corpus, split_documents(corpus, hold_out)[1]).score(encoder)
+        text = cast(Corpus, corpus)
+        tasks[CONTEXT] = lambda: ContextTask(text, split_documents(text, hold_out)[1]).score(encoder)
     tasks |= {each: partial(score, encoder=encoder) for each, score in scorers.items()}
     scores: dict[str, Score] = {}
     for each, run in tasks.items():
@@ -185,7 +178,7 @@ def evaluate(
                 raise
             absent[each] = str(error).removeprefix(f"{each} is absent: ")
             continue
-        marks = {"leaked": leaked and each in chosen and each in LEAKED, "aimed": each in aimed_at(encoder.trained_by)}
+        marks = {"leaked": leaked and each in chosen and each in LEAKED, "aimed": each == CONTEXT and aimed}
         details = {**score.details, **{mark: True for mark, holds in marks.items() if holds}}
         line = f"{encoder.name}: {counted(encoder.broken, 'output')} not finite, taken for zeros"
         scores[each] = replace(score, details=details, warnings=(*score.warnings, *[line] * bool(encoder.broken)))
@@ -200,7 +193,6 @@ def check_request(
     suite: str | None = None,
     task: str | Sequence[str] | None = None,
     documents: bool = False,
-    judges: str | Sequence[str] = (),
     columns: str | Sequence[Column] | None = None,
     clean: Clean = None,
     retrieval: Sequence[RetrievalTask] = (),
@@ -236,8 +228,6 @@ def check_request(
     if not (chosen or documents or given or retrieval):
         flags = "`task`, `suite` or `documents`, or `retrieval`, `pairs`, `relevance`, `labels`"
         raise SettingsError(f"nothing to score: give {flags}")
-    if check_metrics(names(judges)) and not documents:
-        raise SettingsError("`judges` are label-free scores of a corpus, which is not given: give `documents`")
     if exact and "labels" not in given:
         raise SettingsError("exact=True is how `labels` are scored: give `labels`, too")
     columns = names(cast(Any, columns)) or None
@@ -248,7 +238,7 @@ def check_request(
     for kind, path in given.items():
         read, score = own.OWN[kind]
         rows = read(path, columns, clean)
-        if rows.name in (*chosen, *sets, *scorers, *METRICS, AVERAGE):
+        if rows.name in (*chosen, *sets, *scorers, CONTEXT, AVERAGE):
             raise SettingsError(f"{path} would go by the name {rows.name}, which another score has: rename the file")
         scorers[rows.name] = partial(
             score, rows, **({"classifier": classifier, "exact": exact, "advance": advance} if kind == "labels" else {})

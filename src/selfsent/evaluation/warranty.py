@@ -33,7 +33,7 @@ from selfsent.models.merge import Between
 
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 """Shares of the training that are tried."""
-LOSS = 0.3
+LOSS = 0.5
 """Points that a share may lose on general sentences."""
 SEARCHED = 2000
 """Documents of the exam at most, unless more were kept apart."""
@@ -191,7 +191,7 @@ def warranty(
 def guard_of(base: Scored, data: str | Path | None = None) -> tuple[str, Callable[[Scored], float]]:
     """The name of the guard, and a function for what an encoder loses on it against the base, in points.
 
-    STS-B's dev set if a mirror has it. Otherwise 12 · (1 − ρ), with Spearman's ρ between the cosines of both
+    STS-B's dev set if a mirror has it. Otherwise 20 · (1 − ρ), with Spearman's ρ between the cosines of both
     encoders for pairs of `GENERAL`.
     """
     store = Store(data)
@@ -199,7 +199,7 @@ def guard_of(base: Scored, data: str | Path | None = None) -> tuple[str, Callabl
         before = TASKS[STSB_DEV.name](base, store).score
         return "STS-B dev", lambda encoder: before - TASKS[STSB_DEV.name](encoder, store).score
     known = _similarities(base)
-    return "general sentences", lambda encoder: 12 * (1 - float(spearmanr(known, _similarities(encoder))[0]))
+    return "general sentences", lambda encoder: 20 * (1 - float(spearmanr(known, _similarities(encoder))[0]))
 
 
 def _similarities(encoder: Scored) -> np.ndarray:

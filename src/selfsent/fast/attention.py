@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
 
 from selfsent.data.packed import Group, Packed, Slots
 from selfsent.fast.gradients import apply
@@ -75,16 +76,63 @@ def _attend_in_steps(
         return (shares @ value).to(wanted)
 
 
+LONG = 1024
+"""Tokens from which a window, or dropout on a CPU, is computed in blocks: memory is then linear in the tokens."""
+BLOCK = 128
+"""Queries in a block."""
+
+
+def _near(rows: Tensor, columns: Tensor, causal: bool, window: int | None) -> Tensor:
+    """(rows, columns) whether a token at a position sees that at another one."""
+    distance = rows[:, None] - columns[None, :]
+    near = distance >= 0 if causal else torch.ones_like(distance, dtype=torch.bool)
+    return near if window is None else near & (distance.abs() <= window)
+
+
+Attend = Callable[[Tensor, Tensor, Tensor, Tensor | None, bool], Tensor]
+"""From query, key, value, mask, and whether a token sees no later one, to results."""
+
+
+def _in_blocks(
+    attend: Attend, states: Sequence[Tensor], padding: Tensor | None, causal: bool, window: int | None
+) -> Tensor:
+    """Attention a block of queries at a time, each with the blocks of keys that it may see.
+
+    With gradients a block is computed again in the backward pass, so that neither scores nor masks are kept.
+
+    Args:
+        attend: the kernel.
+        states: query, key and value, (sentences, heads, length, head size).
+        padding: (sentences, 1, 1, length) where there are tokens, if not everywhere.
+        causal: whether a token sees only itself and the tokens before it.
+        window: largest distance at which a token sees another; None for no limit.
+    """
+    position = torch.arange(states[0].shape[-2], device=states[0].device)
+    # The gradient of a split is one concatenation; that of a slice would be as large as the whole, for each block.
+    query, key, value = (torch.split(each, BLOCK, dim=-2) for each in states)
+    reach = len(query) if window is None else -(-window // BLOCK)
+
+    def block(at: int) -> Tensor:
+        seen = slice(max(0, at - reach), at + 1 if causal else at + reach + 1)
+        rows, columns = position[BLOCK * at :][:BLOCK], position[BLOCK * seen.start : BLOCK * seen.stop]
+        mask = _near(rows, columns, causal, window)
+        if padding is not None:  # a padded position sees itself, or its result would not be a number
+            mask = mask & padding[..., columns] | (rows[:, None] == columns)
+        return attend(query[at], torch.cat(key[seen], -2), torch.cat(value[seen], -2), mask, False)
+
+    return torch.cat([checkpoint(block, at, use_reentrant=False) for at in range(len(query))], dim=-2)
+
+
 def _attend(
     group: Group, states: Sequence[Tensor], causal: bool, window: int | None, dropout: float, scale: float | None
 ) -> Tensor:
     """Attention within the sentences of one group: query, key, value (tokens, heads, head size) in, the same out."""
     heads, size = states[0].shape[1:]
     device, mask = states[0].device, group.mask
-    if window is not None and group.length > window + 1:
+    windowed = window is not None and group.length > window + 1
+    if windowed and group.length <= LONG:
         position = torch.arange(group.length, device=device)
-        near = (position[:, None] - position[None, :]).abs() <= window
-        near = near.tril() if causal else near
+        near = _near(position, position, causal, window)
         mask, causal = near if mask is None else mask & near, False
     elif causal:
         # Padding follows the real tokens, so a causal mask already hides it from them.
@@ -97,12 +145,20 @@ def _attend(
     if slots is not None:
         states = [apply(_Move, each.reshape(-1, width), slots, True) for each in states]
     if in_steps:
-        query, key, value = (each.view(group.sentences, heads, group.length, size) for each in states)
-        out = _attend_in_steps(query, key, value, mask, dropout, causal, scale)
+        states = [each.view(group.sentences, heads, group.length, size) for each in states]
     else:
         shape = group.sentences, group.length, heads, size
-        query, key, value = (each.reshape(shape).transpose(1, 2) for each in states)
-        out = F.scaled_dot_product_attention(query, key, value, mask, dropout, causal, scale=scale).transpose(1, 2)
+        states = [each.reshape(shape).transpose(1, 2) for each in states]
+    kernel = _attend_in_steps if in_steps else F.scaled_dot_product_attention
+
+    def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, causal: bool) -> Tensor:
+        return kernel(query, key, value, mask, dropout, causal, scale=scale)
+
+    if group.length > LONG and (windowed or in_steps):
+        out = _in_blocks(attend, states, group.mask, causal, window)
+    else:
+        out = attend(states[0], states[1], states[2], mask, causal)
+    out = out if in_steps else out.transpose(1, 2)
     if slots is not None:
         out = apply(_Move, out.reshape(-1, width), slots, False)
     return out.reshape(group.tokens, heads, size)

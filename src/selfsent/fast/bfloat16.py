@@ -50,6 +50,12 @@ def into_bfloat16(model: Encoder) -> Encoder:
             part.__class__ = LaidOutLinear
             with torch.inference_mode():
                 part.laid_out = laid_out(part.weight, ROWS)
+    in_bfloat16(transformer)
+    return model
+
+
+def in_bfloat16(transformer: Any) -> None:
+    """Compute a transformer under autocast, whoever calls it, with results in float32."""
     forward = type(transformer).forward
 
     @functools.wraps(forward)
@@ -58,4 +64,3 @@ def into_bfloat16(model: Encoder) -> Encoder:
             return convert_to_fp32(forward(self, *args, **kwargs))
 
     transformer.forward = MethodType(under_autocast, transformer)
-    return model

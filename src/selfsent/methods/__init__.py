@@ -10,12 +10,11 @@ from selfsent.methods.bootstrap import Bootstrap as Bootstrap, NTXent as NTXent
 from selfsent.methods.ct import CT as CT, CTInBatch as CTInBatch
 from selfsent.methods.denoising import MLM as MLM, TSDAE as TSDAE
 from selfsent.methods.distil import Distil as Distil
-from selfsent.methods.fastsent import FastSent as FastSent, Sent2Vec as Sent2Vec
 from selfsent.methods.infomax import InfoMax as InfoMax
 from selfsent.methods.method import Learner as Learner, Loss as Loss, Method as Method, MethodOptions as MethodOptions
 from selfsent.methods.postprocessing import Flow as Flow, Whitening as Whitening, ZScore as ZScore
 from selfsent.methods.ranking import GPL as GPL, MNRL as MNRL, Cropping as Cropping, Neighbours as Neighbours
-from selfsent.methods.sdae import SDAE as SDAE, SkipThoughts as SkipThoughts
+from selfsent.methods.sent2vec import Sent2Vec as Sent2Vec
 from selfsent.methods.simcse import SimCSE as SimCSE
 from selfsent.methods.supervised import (
     Cosine as Cosine,
@@ -27,7 +26,7 @@ from selfsent.methods.supervised import (
 METHODS = {
     options.method.name: options.method
     for options in (
-        *(Neighbours, Cropping, FastSent, SDAE, SkipThoughts, Sent2Vec),
+        *(Neighbours, Cropping, Sent2Vec),
         *(TSDAE, SimCSE, CT, CTInBatch, InfoMax, Bootstrap, NTXent, MLM, Flow, Whitening, ZScore),
         *(Softmax, Cosine, Triplet, MNRL, GPL, CrossEncoder, Distil),
     )

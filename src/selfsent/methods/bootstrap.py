@@ -14,7 +14,7 @@ from selfsent.data.packed import Packed, concatenate
 from selfsent.distributed import gather, world_size
 from selfsent.foreign.torch import move_all
 from selfsent.methods.contrast import nt_xent
-from selfsent.methods.method import OF_SENTENCES, Compares, Learner, Loss, Method
+from selfsent.methods.method import Compares, Learner, Loss, Method
 from selfsent.methods.positives import PairOptions
 from selfsent.models.encoder import Encoder
 from selfsent.settings import Settings, setting
@@ -159,8 +159,8 @@ class BootstrapLearner(Learner):
     @torch.no_grad()
     def after_step(self) -> None:
         """ξ ← δ ξ + (1 − δ) θ."""
-        slow = list(self.target.sentence_transformer.parameters())
-        fast = list(self.model.sentence_transformer.parameters())
+        both = (encoder.sentence_transformer.parameters() for encoder in (self.target, self.model))
+        slow, fast = zip(*(pair for pair in zip(*both, strict=True) if pair[0] is not pair[1]), strict=True)
         move_all(slow, fast, 1 - self.options.momentum)
 
 
@@ -201,7 +201,6 @@ Bootstrap.method = Method("bootstrap", Bootstrap, BootstrapLearner).but(
     defaults=Settings(batch_size=64, learning_rate=3e-4, epochs=1),
     large_learning_rate=5e-5,
     presets={"published": {"loss": "cosine", "predictor_rate": 1.0}, "faithful": _FAITHFUL},
-    aimed_at=OF_SENTENCES,
 )
 
 NTXent.method = Bootstrap.method.but(

@@ -65,6 +65,8 @@ class CTInBatch(ViewOptions):
 class TwinLearner(Learner):
     """Two encoders with the same weights at first, both trained; the second one, `model`, is kept."""
 
+    nests = True
+
     def __init__(self, model: Encoder, options: Any) -> None:
         super().__init__(model, options)
         self.first = model.twin()

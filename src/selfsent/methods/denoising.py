@@ -9,8 +9,9 @@ from typing import Literal, cast
 
 from torch import Tensor, nn
 
-from selfsent.data.packed import IGNORED, Packed
+from selfsent.data.packed import Packed
 from selfsent.data.views.noise import AddWords, DeleteWords, MaskTokens, MaskWords, Noise, ReplaceWords, SwapWords
+from selfsent.data.views.tokens import IGNORED
 from selfsent.data.views.view import View
 from selfsent.errors import SettingsError
 from selfsent.methods.losses import head_cross_entropy
@@ -36,7 +37,7 @@ class MLM(MethodOptions):
 
     def views(self) -> tuple[View, ...]:
         """The masked sentence."""
-        return (View(noise=MaskTokens(self.ratio)),)
+        return (View(noise=MaskTokens(self.ratio), side="bare"),)
 
 
 class MaskedLearner(Learner):
@@ -109,7 +110,7 @@ class TSDAE(MethodOptions):
 
     def views(self) -> tuple[View, ...]:
         """The damaged sentence, and the whole one."""
-        return View(noise=NOISES[self.noise](self.ratio)), View()
+        return View(noise=NOISES[self.noise](self.ratio)), View(side="bare")
 
 
 class DenoisingLearner(Learner):

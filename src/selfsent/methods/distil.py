@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal, Self
 
 import torch
@@ -12,14 +12,24 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from selfsent.data.packed import Packed, concatenate
-from selfsent.data.views.view import View
+from selfsent.data.views.view import View, ViewSide
+from selfsent.distributed import gather, world_size
 from selfsent.errors import SettingsError
 from selfsent.methods.contrast import ranking_loss, similarity_loss
+from selfsent.methods.matryoshka import all_sizes
 from selfsent.methods.method import Learner, Loss, Method, MethodOptions
+from selfsent.methods.postprocessing import ENOUGH
+from selfsent.models.bases import resolve
+from selfsent.models.dropout import without_dropout
 from selfsent.models.encoder import Encoder
+from selfsent.models.fingerprint import fingerprint
 from selfsent.models.loading import load_encoder
+from selfsent.models.prompts import Prompts
 from selfsent.naming import names
 from selfsent.settings import Settings, setting
+
+_RIDGE = 1e-6
+"""Share of the mean square of a student's numbers that is added to each, so that the map into a space exists."""
 
 
 @dataclass(frozen=True)
@@ -32,11 +42,13 @@ class Distil(MethodOptions):
     """
 
     teacher: str = setting("", "the encoder to follow on the first text column, or several with commas")
-    objective: Literal["contrast", "mse"] | None = setting(
+    objective: Literal["contrast", "cosine", "mse"] | None = setting(
         None,
-        "what the student learns. mse: the numbers of the teacher's vector; contrast: to find the teacher's vector in"
-        " the batch, and the similarities within it (default: mse with translations, contrast without)",
+        "what the student learns. mse: the numbers of the teacher's vector; cosine: its direction; contrast: to find"
+        " the teacher's vector in the batch, and the similarities within it (default: mse with translations, contrast"
+        " without, cosine with space=teacher)",
     )
+    space: Literal["own", "teacher"] = setting("own", "teacher: the student's queries search the teacher's documents")
     scale: float = setting(20.0, "multiplies similarities in contrast", above=0.0)
     translations: bool | None = setting(None, "the second text column holds translations (default: if there is one)")
     project: bool = setting(False, "a dense layer, saved with the model, leads to the size of the teacher's vectors")
@@ -45,6 +57,10 @@ class Distil(MethodOptions):
         super().__post_init__()
         if not self.teachers:
             raise SettingsError("distil follows another encoder: give teacher=ENCODER")
+        if self.space == "teacher" and (len(self.teachers) > 1 or self.project):
+            raise SettingsError(
+                "space=teacher is the space of one teacher, in its size: leave out others, and `project`"
+            )
 
     @property
     def teachers(self) -> tuple[str, ...]:
@@ -53,26 +69,31 @@ class Distil(MethodOptions):
 
     def views(self) -> tuple[View, ...]:
         """The sentence, with the teacher's vector, and its translation where there is one."""
-        return (View(precomputed=True), *([View(1)] if self.translations else []))
+        side: ViewSide = "query" if self.space == "teacher" else "symmetric"
+        return (View(precomputed=True, side=side), *([View(1, side=side)] if self.translations else []))
 
     def fitted(self, columns: int, classes: int | None = None, largest: float | None = None) -> Self:
         """The options, with translations where there are two columns, and the objective that goes with them."""
         made = self.completed(translations=columns > 1)
-        return made.completed(objective="mse" if made.translations else "contrast")
+        near = "cosine" if self.space == "teacher" else "mse" if made.translations else "contrast"
+        return made.completed(objective=near)
 
     @property
     def is_batchwise(self) -> bool:
         """Whether vectors are compared with others than their own teacher's."""
-        return self.objective != "mse"
+        return self.objective not in ("mse", "cosine")
 
 
 class DistilLearner(Learner):
     """Σ ‖s − t‖² / d, s the student's vector of a sentence or translation, t the teacher's (Reimers and Gurevych 2020).
 
-    That is `mse`, the mean over the dimensions d as in the authors' code. `contrast` is the mean of both directions of
-    −log softmax(scale · cos(s, t)), in which a sentence must find its teacher's vector among those of the batch, and
-    KL(q ‖ p), q and p the softmaxes over the other sentences of the batch of the cosines of t and of s, times the
-    scale. The losses of both columns are added.
+    That is `mse`, the mean over the dimensions d as in the authors' code. `cosine` is 1 − cos(s, t). `contrast` is the
+    mean of both directions of −log softmax(scale · cos(s, t)), in which a sentence must find its teacher's vector among
+    those of the batch, and KL(q ‖ p), q and p the softmaxes over the other sentences of the batch of the cosines of t
+    and of s, times the scale. The losses of both columns are added.
+
+    With `space="teacher"` the student starts with the map u → W u + b that is nearest to the teacher's vectors by least
+    squares. It is a dense layer, or goes into the rows of a table.
 
     Of several teachers, t are their concatenated vectors. For `contrast` each of them has length 1 before, so
     that cos(t, t′) is the mean of the teachers' cosines.
@@ -93,16 +114,23 @@ class DistilLearner(Learner):
 
     options: Distil
     compares = "batch"
+    nests = True
 
     def __init__(self, model: Encoder, options: Distil) -> None:
         super().__init__(model, options)
         # In a tuple they are no submodules: neither trained, nor wrapped, nor part of checkpoints.
         self.teachers = tuple(load_encoder(name).eval().requires_grad_(False) for name in options.teachers)
+        space = fingerprint(self.teachers[0]) if options.space == "teacher" else ""  # as others load it
+        for name, teacher in zip(options.teachers, self.teachers, strict=True):
+            prompts = Prompts.of(resolve(name))
+            (prompts if options.space == "own" else replace(prompts, symmetric=prompts.query)).put(teacher)
         self.sizes = [teacher.embedding_size for teacher in self.teachers]
         wanted, own = sum(self.sizes), model.embedding_size
         self.bridge: nn.Module = nn.Identity()
         """Projection to the teacher's size, in training only."""
-        if options.project:
+        if space:
+            model.space = space
+        elif options.project:
             from sentence_transformers.base.modules import Dense
 
             model.sentence_transformer.append(Dense(own, wanted, activation_function=nn.Identity()))
@@ -113,6 +141,26 @@ class DistilLearner(Learner):
             )
         elif wanted != own:
             self.bridge = nn.Linear(own, wanted, bias=False)
+
+    @torch.no_grad()
+    def prepare(self, batches: Iterable[Sequence[Packed]]) -> None:
+        """Lead the student into the teacher's space: W and b that minimise Σ ‖W u + b − t‖², u its vectors."""
+        if self.options.space != "teacher":
+            return
+        own, wanted, model, number = self.model.embedding_size, sum(self.sizes), self.model, 0
+        squares = torch.zeros(own + 1, own + 1 + wanted, dtype=torch.float64, device=model.device)
+        with without_dropout(model):
+            for view, *_ in batches:
+                assert view.vectors is not None
+                u = F.pad(model(view).double(), (0, 1), value=1.0)
+                squares += u.T @ torch.cat([u, F.normalize(view.vectors.double(), dim=-1)], dim=1)
+                if (number := number + len(u)) * world_size() >= ENOUGH:
+                    break
+        inner, outer = torch.split(gather(squares[None]).sum(0), [own + 1, wanted], dim=1)
+        ridge = _RIDGE * inner.diagonal().mean() * torch.eye(own + 1, device=model.device)
+        weight = torch.linalg.solve(inner + ridge, outer).T
+        model.put_affine(weight[:, :own].contiguous(), weight[:, own])
+        model.sizes = all_sizes(model.sizes[1:], wanted)
 
     @torch.no_grad()
     def features(self, packed: Packed) -> Tensor:
@@ -127,7 +175,8 @@ class DistilLearner(Learner):
         if self.options.is_batchwise:
             totals = [self._contrast(s, t, view) for s, view in zip(students, views, strict=True)]
         else:
-            totals = [(s - t).square().mean(-1).sum() for s in students]
+            near = self.options.objective == "mse"
+            totals = [((s - t).square().mean(-1) if near else 1 - F.cosine_similarity(s, t)).sum() for s in students]
         return Loss(torch.stack(totals).sum(), len(t))
 
     def _contrast(self, student: Tensor, targets: Tensor, view: Packed) -> Tensor:

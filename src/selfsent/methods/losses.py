@@ -60,7 +60,8 @@ class _LinearCrossEntropy(torch.autograd.Function):
             states, projection = states.to(low), weight.to(low)
             needed = any(ctx.needs_input_grad)
             grad_states = torch.empty_like(states) if needed else states.new_empty(0)
-            grad_weight = block_for(weight) if needed else states.new_empty(0)
+            learns = ctx.needs_input_grad[1]
+            grad_weight = block_for(weight) if learns else states.new_empty(0)
             if not len(states):
                 grad_weight.zero_()
             grad_bias = torch.zeros_like(bias, dtype=torch.float32) if needed and bias is not None else None
@@ -81,7 +82,8 @@ class _LinearCrossEntropy(torch.autograd.Function):
                         grad_bias += error.sum(0)
                     error = error.to(low)
                     torch.mm(error, projection, out=grad_states[chunk : chunk + rows])
-                    _add_outer(grad_weight, error, part, first=chunk == 0)
+                    if learns:
+                        _add_outer(grad_weight, error, part, first=chunk == 0)
         ctx.save_for_backward(grad_states, grad_weight, *([] if grad_bias is None else [grad_bias]))
         return total
 
@@ -90,7 +92,8 @@ class _LinearCrossEntropy(torch.autograd.Function):
         grad_states, grad_weight, *rest = ctx.saved_tensors
         scale = grads[0]
         grad_bias = rest[0] * scale if rest else None
-        return (grad_states * scale).to(ctx.dtype), add_gradient(ctx.weight, grad_weight, scale), grad_bias, None
+        of_weight = add_gradient(ctx.weight, grad_weight, scale) if ctx.needs_input_grad[1] else None
+        return (grad_states * scale).to(ctx.dtype), of_weight, grad_bias, None
 
 
 def linear_cross_entropy(states: Tensor, weight: Tensor, bias: Tensor | None, targets: Tensor) -> Tensor:

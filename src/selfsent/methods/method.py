@@ -125,10 +125,15 @@ class Learner(nn.Module):
     batch, with the other texts, or those of other documents, as negatives."""
     predicts_words = False
     """Whether it needs a language-model head; a base that has one serves it best."""
+    nests = False
+    """Whether its loss is one of vectors alone, which then can be their beginnings: see `Matryoshka`."""
     may_collapse = False
     """Whether a run goes on when sentence vectors collapse, because it does not train them."""
     teachers: Sequence[Encoder] = ()
     """The encoders that make `features`, with tokenizers of their own."""
+    fixed: Sequence[Encoder] = ()
+    """Encoders that it compares with and does not train. In a tuple they are no submodules: neither trained, nor
+    wrapped, nor part of checkpoints."""
 
     def __init__(self, model: Encoder, options: Any) -> None:
         super().__init__()
@@ -158,6 +163,11 @@ class Learner(nn.Module):
         A closed-form method, which looks at the data once in `prepare`, has none.
         """
         raise TypeError(f"{type(self).__name__} has no loss: it looks at the sentences once")
+
+    @property
+    def frozen(self) -> Sequence[Tensor]:
+        """Weights that stay those of the base, and are in no checkpoint."""
+        return self.model.frozen
 
     @property
     def paths(self) -> dict[str, str]:
@@ -190,16 +200,12 @@ NEW_STATIC = STATIC.but(batch_size=1024, learning_rate=0.02)
 """Default settings for untrained static embeddings."""
 STATIC_STEPS = 3000
 """Default limit of steps for static embeddings: on much text, fewer passes."""
-OF_DOCUMENTS = ("context", "title", "halves", "document")
-"""The label-free metrics about sentences of one document."""
-OF_SENTENCES = ("crops", "robust")
-"""The label-free metrics about recognising a damaged sentence, and about the spread of vectors."""
 RETIRED = (
     *(("clean_negatives", False), ("positive_scale", 1.0), ("dimension_weight", 0.0), ("dimension_temperature", 5.0)),
     *(("estimator", "jsd"), ("momentum_schedule", "constant"), ("mlm_weight", 0.0), ("keep_mlp", False)),
     *(("repeat_words", 0.0), ("similarity", "cosine"), ("learn_scale", True), ("anchored", False)),
     *(("reduction", "mean"), ("distance", "euclidean"), ("own_words", False)),
-    *(("decoder_size", 0), ("whole_words", False)),
+    *(("decoder_size", 0), ("whole_words", False), ("product", False), ("hidden", 0)),
 )
 """Options of earlier versions, each with the one value that is built in now."""
 
@@ -222,7 +228,7 @@ class Method:
         default_base: None for the best of the bases that ship and that it can train.
         presets: options and settings that differ from `published`: `published` for those of the paper that are no
             defaults, `faithful` where the authors' code differs from their paper.
-        aimed_at: the label-free metrics close to its objective, so that its scores by them mean less.
+        aims_at_context: whether the label-free score asks what it trains, so that its score means less.
         supervised: whether it learns from labels, or from texts that are known to belong together.
         compared: whether `compare` tries it by default: no variant of another method, nor a baseline of older papers.
     """
@@ -239,7 +245,7 @@ class Method:
     for_encoders: Mapping[str, Any] = field(default_factory=dict)
     default_base: str | None = None
     presets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    aimed_at: tuple[str, ...] = ()
+    aims_at_context: bool = False
     supervised: bool = False
     compared: bool = True
 

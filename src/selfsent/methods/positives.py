@@ -8,7 +8,7 @@ from typing import Any
 
 from selfsent.data.views.noise import CropWords, DeleteWords, Noise, PickWords
 from selfsent.data.views.positives import WHOLE, Mixed, Passage, Span, Surroundings, Title
-from selfsent.data.views.view import View
+from selfsent.data.views.view import View, ViewSide
 from selfsent.errors import SettingsError, guess
 from selfsent.methods.method import MethodOptions
 from selfsent.models.encoder import Encoder
@@ -31,6 +31,8 @@ _READ: dict[str, tuple[str, ...]] = {
 """The positives, each with the options that it reads."""
 _UNREAD = {"within": 1, "span": 1, "overlap": False, "kept": 0.1}
 """These options, each with the only value allowed where nothing reads it."""
+SEARCHED = {"surroundings", "document", "title"}
+"""Positives of which the first view asks for the second, as a query does."""
 LONG = {"document", "title"}
 """Positives that are as long as a document."""
 NOISES: dict[str, Callable[[Any], Noise]] = {
@@ -75,13 +77,19 @@ class ViewOptions(MethodOptions):
         """Whether a view reads as much of a document as the encoder does."""
         return not LONG.isdisjoint(self.kinds)
 
+    @property
+    def sides(self) -> tuple[ViewSide, ViewSide]:
+        """What the texts of the two views are."""
+        return ("symmetric", "symmetric") if SEARCHED.isdisjoint(self.kinds) else ("query", "document")
+
     def views(self, second_column: int = 0) -> tuple[View, ...]:
         """The two views of each row; noise is on both, but on no whole document."""
         noise = next((make(value) for name, make in NOISES.items() if (value := getattr(self, name))), None)
         passages = [self._passages(kind) for kind in self.kinds]
         anchor, positive = (each[0] if len({*each}) == 1 else Mixed(each) for each in zip(*passages, strict=True))
         other = None if self.reads_whole_documents else noise
-        return View(noise=noise, passage=anchor), View(second_column, other, passage=positive)
+        one, two = self.sides
+        return View(noise=noise, passage=anchor, side=one), View(second_column, other, passage=positive, side=two)
 
     def _passages(self, kind: str) -> tuple[Passage | None, Passage | None]:
         """The two views of positives of one kind; None for the row itself."""

@@ -12,10 +12,10 @@ from torch.nn import functional as F
 
 from selfsent.data.packed import Packed, concatenate
 from selfsent.data.views.positives import WHOLE, Surroundings
-from selfsent.data.views.view import View
+from selfsent.data.views.view import View, ViewSide
 from selfsent.errors import SettingsError
 from selfsent.methods.contrast import list_loss, margin_loss, ranking_loss, similarity_loss
-from selfsent.methods.method import OF_DOCUMENTS, Learner, Loss, Method
+from selfsent.methods.method import Learner, Loss, Method
 from selfsent.methods.positives import LONG, POSITIVES, ViewOptions
 from selfsent.models.bases import resolve
 from selfsent.models.cross_encoder import is_cross_encoder
@@ -66,13 +66,18 @@ class MNRL(ViewOptions):
             one = f"positives={self.positives} for one: leave it out, or give method=mnrl with positives=itself"
             raise SettingsError(f"`hard_negatives` is for three text columns, and {one}")
 
+    @property
+    def sides(self) -> tuple[ViewSide, ViewSide]:
+        """In a table of pairs the first text asks for the second."""
+        return ("query", "document") if self.kinds == ("itself",) else super().sides
+
     def views(self, second_column: int = 0) -> tuple[View, ...]:
         """The text and its partner, and a hard negative where there is one."""
         pairs = self.kinds == ("itself",)
         views = super().views(int(pairs))
         whole = None if pairs else Surroundings(WHOLE, kept=1.0)
-        mined = (View(int(pairs), passage=whole, mined=number) for number in range(self.mined))
-        return (*views, *mined, *([View(2)] if self.hard_negatives else ()))
+        mined = (View(int(pairs), passage=whole, mined=number, side="document") for number in range(self.mined))
+        return (*views, *mined, *([View(2, side="document")] if self.hard_negatives else ()))
 
     @property
     def teachers(self) -> tuple[str, ...]:
@@ -152,14 +157,14 @@ class RankingLearner(Learner):
 
     options: MNRL
     compares = "documents"
+    nests = True
 
     def __init__(self, model: Encoder, options: MNRL) -> None:
         super().__init__(model, options)
         for name in options.teachers:
             if not is_cross_encoder(resolve(name)):
                 raise SettingsError(f"the teacher {name} is no cross-encoder: give one, or teacher=search")
-        # In a tuple it is no submodule: neither trained, nor wrapped, nor part of checkpoints.
-        self._base = (model.twin().eval().requires_grad_(False),) if options.keep_base else ()
+        self.fixed = (model.twin().eval().requires_grad_(False),) if options.keep_base else ()
 
     def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
         """The loss of one batch; all its texts go through the encoder in one pass."""
@@ -176,7 +181,7 @@ class RankingLearner(Learner):
             follow = margin_loss if self.options.teacher_loss == "margin" else list_loss
             own = torch.stack([(text * other).sum(1) for other in others[: 1 + self.options.mined]], dim=1)
             total = total + self.options.teacher_weight * follow(scale * own, self.options.teacher_scale * labels)
-        for base in self._base:
+        for base in self.fixed:
             with torch.no_grad():
                 before = F.normalize(base.to(packed.device)(packed).float(), dim=-1)
             total = total + self.options.keep_base * similarity_loss(vectors, before, scale) / len(views)
@@ -202,7 +207,7 @@ Neighbours.method = Method("neighbours", Neighbours, RankingLearner).but(
     defaults=MNRL.method.defaults.but(max_length=64),
     static_whiten=0.1,
     for_encoders={"keep_base": 1.0},
-    aimed_at=OF_DOCUMENTS,
+    aims_at_context=True,
 )
 
 Cropping.method = Neighbours.method.but(

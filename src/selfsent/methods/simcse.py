@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from selfsent.data.packed import Packed, concatenate
 from selfsent.methods.contrast import ranking_loss
-from selfsent.methods.method import OF_SENTENCES, Learner, Loss, Method
+from selfsent.methods.method import Learner, Loss, Method
 from selfsent.methods.positives import PairOptions
 from selfsent.models.encoder import Encoder
 from selfsent.settings import Settings, setting
@@ -47,6 +47,7 @@ class SimCSELearner(Learner):
 
     options: SimCSE
     compares = "documents"
+    nests = True
 
     def __init__(self, model: Encoder, options: SimCSE) -> None:
         super().__init__(model, options)
@@ -64,5 +65,4 @@ SimCSE.method = Method("simcse", SimCSE, SimCSELearner).but(
     pooling="cls",
     published=Settings(batch_size=64, learning_rate=3e-5, epochs=1, schedule="linear", warmup=0, max_length=32),
     large_learning_rate=3e-5,
-    aimed_at=OF_SENTENCES,
 )

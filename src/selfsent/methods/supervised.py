@@ -35,8 +35,6 @@ class Softmax(MethodOptions):
     """
 
     classes: int | None = setting(None, "number of classes (default: as many as the corpus has)", minimum=2)
-    product: bool = setting(False, "the classifier reads the products u∗v too, which the paper advises against")
-    hidden: int = setting(0, "width of two linear layers before the classes, as in InferSent; 0: none", minimum=0)
 
     def views(self) -> tuple[View, ...]:
         """Both texts."""
@@ -94,9 +92,6 @@ class Triplet(MethodOptions):
 class SoftmaxLearner(Learner):
     """−log softmax(W [u; v; |u − v|] + b)ᵧ, u and v the vectors of a pair (Reimers and Gurevych 2019, section 3).
 
-    With `product` and `hidden` it is that of InferSent (Conneau et al. 2017, section 3.1): [u; v; |u − v|; u∗v], and
-    three linear layers, between which there is nothing in their code.
-
     | | shape | |
     |---|---|---|
     | `views[0]` | n texts | premises |
@@ -115,15 +110,13 @@ class SoftmaxLearner(Learner):
 
     def __init__(self, model: Encoder, options: Softmax) -> None:
         super().__init__(model, options)
-        widths = [(4 if options.product else 3) * model.embedding_size, *[options.hidden] * 2 * bool(options.hidden)]
-        layers = [nn.Linear(*pair) for pair in zip(widths, [*widths[1:], options.classes or 2], strict=True)]
-        self.classifier = nn.Sequential(*layers) if options.hidden else layers[0]
+        self.classifier = nn.Linear(3 * model.embedding_size, options.classes or 2)
 
     def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
         """The loss of one batch of pairs; `labels` are (batch,) classes."""
         assert labels is not None
         u, v = self.model(concatenate(views)).chunk(2)
-        features = torch.cat([u, v, (u - v).abs(), *([u * v] if self.options.product else [])], dim=-1)
+        features = torch.cat([u, v, (u - v).abs()], dim=-1)
         return Loss(F.cross_entropy(self.classifier(features).float(), labels, reduction="sum"), len(labels))
 
     def save(self, directory: Path) -> None:
@@ -131,8 +124,8 @@ class SoftmaxLearner(Learner):
         super().save(directory)
         weights = {name: tensor.detach().contiguous() for name, tensor in self.classifier.state_dict().items()}
         save_file(weights, str(directory / f"{HEAD}.safetensors"))
-        reads = ["u", "v", "|u-v|", "u*v"][: 4 if self.options.product else 3]
-        (directory / f"{HEAD}.json").write_text(json.dumps({"classes": self.class_names, "reads": reads}, indent=2))
+        about = {"classes": self.class_names, "reads": ["u", "v", "|u-v|"]}
+        (directory / f"{HEAD}.json").write_text(json.dumps(about, indent=2))
 
 
 class CosineLearner(Learner):
@@ -153,6 +146,7 @@ class CosineLearner(Learner):
     """
 
     options: Cosine
+    nests = True
 
     def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
         """The loss of one batch of pairs; `labels` are (batch,) scores."""
@@ -180,6 +174,7 @@ class TripletLearner(Learner):
     """
 
     options: Triplet
+    nests = True
 
     def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
         """The loss of one batch of triplets."""
@@ -233,7 +228,7 @@ class CrossEncoder(MethodOptions):
 
     def views(self) -> tuple[View, ...]:
         """The pair as one input, perhaps in both orders."""
-        return (View(0, second_column=1), View(1, second_column=0))[: 1 + self.both_orders]
+        return (View(0, second_column=1, side="bare"), View(1, second_column=0, side="bare"))[: 1 + self.both_orders]
 
     def labels(self) -> Labels:
         """Classes, or scores that a sigmoid can reach, or any scores."""

@@ -14,7 +14,7 @@ from selfsent.errors import BaseEncoderError, HubFallbackWarning, first_line
 from selfsent.files import read_json
 from selfsent.integrity import broken_seal
 from selfsent.models.new_bases import NewBase, make_base
-from selfsent.models.saved import modules_of
+from selfsent.models.saved import adapter_config, modules_of, transformer_folder
 from selfsent.naming import name_of
 
 BUNDLED, ENCODER, RAW, RAW_STATIC = "bundled", "bundled-encoder", "bundled-raw", "bundled-raw-static"
@@ -23,6 +23,7 @@ SHIPPED = {BUNDLED: "static", ENCODER: "encoder", RAW: "raw", RAW_STATIC: "raw_s
 transformer; and from raw text alone, without teacher or label, a transformer and static embeddings."""
 _KINDS = "a base encoder is a directory, a hub id, or 'bundled' or another that ships with selfsent"
 _HUB_FILES = ["README.md", "*.json", "*.txt", "*.jinja", "*.model", "*.safetensors", "*/*.json", "*/*.safetensors"]
+_PART = re.compile(r"[\w.-]+\.safetensors")
 _HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
 
@@ -30,8 +31,8 @@ def resolve(base: str | os.PathLike[str]) -> Path:
     """The local directory of a base encoder, fetched from the hub when it is an id that is not in the hub's cache yet.
 
     Args:
-        base: the name of an encoder that ships with selfsent, an untrained one (`gru`, `lstm`, `bilstm`, `bert`,
-            `albert` or `random-table`, with `:SIZE` and `:SOURCE` as in `NewBase`), a directory in transformers or
+        base: the name of an encoder that ships with selfsent, an untrained one (`bert`, `albert` or
+            `random-table`, with `:SIZE` and `:SOURCE` as in `NewBase`), a directory in transformers or
             sentence-transformers layout, the directory of a finished run, or a hub id.
 
     Raises:
@@ -70,7 +71,7 @@ def _model_in(directory: Path) -> Path:
     is_run = (directory / "run.json").is_file()
     if is_run and (directory / "model").is_dir():
         return directory / "model"
-    if any((directory / name).is_file() for name in ("modules.json", "config.json")):
+    if any((directory / name).is_file() for name in ("modules.json", "config.json", "adapter_config.json")):
         return directory
     if is_run:
         record = read_json(directory / "run.json")
@@ -107,13 +108,22 @@ def refuse_unsafe(directory: Path) -> None:
             path
             for path in sorted(folder.glob("*"))
             if path.suffix in (".bin", ".pt", ".pth", ".ckpt", ".pkl")
-            and path.stem.startswith(("pytorch_model", "model"))
+            and path.stem.startswith(("pytorch_model", "model", "adapter_model"))
         ]
-        if pickles and not any((folder / f"model.safetensors{end}").is_file() for end in ("", ".index.json")):
+        whole = [folder / f"model.safetensors{end}" for end in ("", ".index.json")]
+        beside = {True: [folder / "adapter_model.safetensors"], False: whole}
+        pickles = [path for path in pickles if not any(f.is_file() for f in beside[path.stem.startswith("adapter")])]
+        if pickles:
             raise BaseEncoderError(
                 f"{pickles[0]} is a pickle, which may run code when it is opened: only safetensors are read; ask"
                 " for a safetensors version, or convert it if you trust it: SentenceTransformer(MODEL).save(DIRECTORY)"
             )
+        for file in sorted(folder.glob("*.safetensors.index.json")):  # by its end a part is read as what it is
+            parts = read_json(file).get("weight_map")
+            if not isinstance(parts, dict) or not all(_PART.fullmatch(str(part)) for part in parts.values()):
+                raise BaseEncoderError(
+                    f"{file} names weights that are no safetensors file beside it: ask for another copy"
+                )
     if damaged := broken_seal(directory):
         raise BaseEncoderError(f"{damaged} is damaged: it is not as it was written: copy the model again, or train it")
 
@@ -131,7 +141,7 @@ def _from_hub(name: str) -> Path:
         cached = Path(snapshot_download(name, allow_patterns=_HUB_FILES, local_files_only=True))
         if any(cached.rglob("*.safetensors")):  # more than a tokenizer that another program has fetched
             return cached
-    except Exception:  # not in the cache, whatever the reason
+    except Exception:  # nosec B110 # not in the cache, whatever the reason
         pass
     try:
         return Path(snapshot_download(name, allow_patterns=_HUB_FILES, etag_timeout=5))
@@ -145,10 +155,44 @@ def _from_hub(name: str) -> Path:
         ) from None
 
 
+def below_adapter(directory: Path) -> Path | None:
+    """The directory of the base below the adapter that a directory holds; None where it holds a whole model.
+
+    Raises:
+        BaseEncoderError: the adapter is of an unknown kind, or its base cannot be found.
+    """
+    config = adapter_config(directory)
+    if config is None:
+        return None
+    # The name of a library to import, or weights beside the adapter's, are for trainers of other kinds.
+    if config.get("peft_type") != "LORA" or config.get("megatron_config") or config.get("modules_to_save"):
+        raise BaseEncoderError(f"{directory} is an adapter other than plain LoRA: merge it, and save the whole model")
+    base = config.get("base_model_name_or_path")
+    if not isinstance(base, str) or not base:
+        raise BaseEncoderError(f"{directory} is an adapter that does not name its base: merge it with that")
+    found = resolve(base)
+    if not (found / "config.json").is_file():
+        raise BaseEncoderError(f"{directory} is an adapter of {base}, which has no transformer: give its directory")
+    return found
+
+
+def known_elsewhere(base: str) -> str:
+    """What other programs find the transformer of a base by: its hub id, or its absolute path on this machine."""
+    folder = transformer_folder(resolve(base))
+    from_hub = folder == resolve(base) and not (base in SHIPPED or NewBase.named(base) or Path(base).exists())
+    return base if from_hub else str(folder.absolute())
+
+
 def weights_digest(directory: Path) -> str:
     """A short digest of a base's weights."""
     total = hashlib.sha256()
-    for file in sorted(directory.rglob("*.safetensors")):
+    for file in weights_of(directory):
         with file.open("rb") as opened:
             total.update(hashlib.file_digest(opened, "sha256").digest())
     return total.hexdigest()[:16]
+
+
+def weights_of(directory: Path) -> list[Path]:
+    """The safetensors files of a model, those of the base below its adapter included."""
+    folders = [directory, *([below] if (below := below_adapter(directory)) else [])]
+    return [file for folder in folders for file in sorted(folder.rglob("*.safetensors"))]

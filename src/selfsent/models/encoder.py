@@ -52,8 +52,14 @@ class Encoder(nn.Module):
     """Name in error messages."""
     lexical_weight = SEARCH_WEIGHT["transformer"]
     """Weight of BM25 added to the cosine in a search; a directory may override it in `search.json`."""
+    texts_cut = 0
+    """Texts so far that were encoded, and had more tokens than it reads."""
     mini_batch_size: int | None = None
     """Sentences that go through it at a time, each part twice in training; None for all. See `forward`."""
+    sizes: tuple[int, ...] = ()
+    """How many of a vector's first numbers it was trained for, the whole width first; empty for the whole alone."""
+    space = ""
+    """Fingerprint of the encoder in whose space its vectors are, if it learned them; see `same_space`."""
     _stem = 1
     """Leading modules that make the first token states."""
     tokenizer: Any
@@ -84,6 +90,17 @@ class Encoder(nn.Module):
         """The transformers model inside, without any head; of an encoder-decoder its encoder."""
         model = self.sentence_transformer[0].model
         return model.encoder if getattr(model.config, "is_encoder_decoder", False) else model
+
+    @property
+    def adapted(self) -> bool:
+        """Whether the transformer has an adapter (LoRA) that is not merged with its weights."""
+        return self.has_transformer and bool(getattr(self.sentence_transformer[0].model, "peft_config", None))
+
+    @property
+    def frozen(self) -> list[nn.Parameter]:
+        """The weights below an adapter, which stay those of the base."""
+        weights = self.sentence_transformer[0].model.parameters() if self.adapted else ()
+        return [weight for weight in weights if not weight.requires_grad]
 
     @property
     def words(self) -> Any:
@@ -159,6 +176,16 @@ class Encoder(nn.Module):
         self.put_before_pooling([layer_mean(self.hidden_size, config.num_hidden_layers, layers)], self.hidden_size)
         config.output_hidden_states = True
 
+    def left_out(self, prompt: str) -> int:
+        """Leading tokens of a text with this prompt that its pooling leaves out, as sentence-transformers counts them.
+
+        Special tokens in front are among them. None are left out unless the pooling says so (`include_prompt`).
+        """
+        if not prompt or not self.has_transformer or getattr(self.pooling_module, "include_prompt", True):
+            return 0
+        ids = self.tokenizer(prompt, truncation=True, max_length=self.tokenizer.model_max_length)["input_ids"]
+        return len(ids) - (ids[-1] in self.tokenizer.all_special_ids)
+
     def put_affine(self, weight: Tensor, bias: Tensor) -> None:
         """Append the map u → weight u + bias, of shapes (k, d) and (k,), in float32."""
         from sentence_transformers.base.modules import Dense
@@ -223,6 +250,7 @@ class Encoder(nn.Module):
 
     def pool(self, states: Tensor, packed: Packed, leave_out: int = 0) -> Tensor:
         """From (tokens, e) token vectors to (sentences, e) sentence vectors: the pooling and all modules after it."""
+        states, packed = packed.without_prompts(states)
         if self.pooling == CNN_POOL:
             vectors: Tensor = self.pooling_module.of_packed(states, packed)
         elif self.pooling == "mean":
@@ -268,8 +296,8 @@ class Encoder(nn.Module):
         return in_parts(encode, len(packed), size, weights)
 
     def twin(self) -> Encoder:
-        """A copy with weights of its own, and without language-model head."""
-        return copy.deepcopy(self, {id(self.language_model_head): None})
+        """A copy with weights of its own but for those below an adapter, and without language-model head."""
+        return copy.deepcopy(self, {id(self.language_model_head): None, **{id(each): each for each in self.frozen}})
 
     def require_transformer(self, why: str) -> None:
         """Raise a `BaseEncoderError` that begins with a reason, unless there is a transformer."""
@@ -297,12 +325,16 @@ class Encoder(nn.Module):
             self.language_model_head = new_head(self.transformer).to(self.device)
             if self.language_model_head.own_tensors(self.transformer):
                 logger.warning("this base has no language-model head: %s starts with a new, untrained one", purpose)
-        self.language_model_head.requires_grad_(True)
+        frozen = set(self.frozen)
+        for weight in self.language_model_head.parameters():
+            weight.requires_grad_(weight not in frozen)
         return self.language_model_head
 
     def forget(self) -> None:
         """Reset transformer and language-model head to random weights."""
         self.require_transformer("starting from random weights is for transformers")
+        if self.adapted:
+            raise BaseEncoderError("LoRA leaves the weights as they are, and random ones are of no use: leave it out")
         fresh = type(self.transformer)(self.transformer.config)
         self.transformer.load_state_dict(fresh.state_dict(), strict=False)
         if self.language_model_head is not None:
@@ -320,5 +352,17 @@ class Encoder(nn.Module):
             self.sentence_transformer.save(str(directory), create_model_card=False)
         if self.language_model_head is not None:
             save_head(self.language_model_head, directory, self.transformer)
-        if self.lexical_weight != type(self).lexical_weight:
-            write_json(directory / SEARCH_FILE, {"lexical_weight": self.lexical_weight})
+        about = {"sizes": self.sizes, "space": self.space}
+        if self.lexical_weight != type(self).lexical_weight or any(about.values()):
+            told = {name: value for name, value in about.items() if value}
+            write_json(directory / SEARCH_FILE, {"lexical_weight": self.lexical_weight, **told})
+
+    def cut(self, size: int) -> None:
+        """Keep at most the first `size` numbers of each vector, and the length 1 where whole vectors have it."""
+        if size >= (width := self.embedding_size):
+            return
+        last, weight = list(self.sentence_transformer)[-1], next(self.parameters())
+        self.put_affine(torch.eye(width, device=weight.device)[:size], weight.new_zeros(size, dtype=torch.float32))
+        if type(last).__name__ == "Normalize":
+            self.sentence_transformer.append(copy.deepcopy(last))
+        self.to(weight.device, weight.dtype)

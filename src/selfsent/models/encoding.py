@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any, Literal
 
 import numpy as np
@@ -12,11 +14,15 @@ import torch
 from numpy.typing import NDArray
 
 from selfsent.data.packed import Packed
+from selfsent.display import counted
 from selfsent.errors import ONE_STRING, SettingsError
 from selfsent.fast.two_threads import share_out
 from selfsent.models.dropout import without_dropout
 from selfsent.models.encoder import Encoder
+from selfsent.models.prompts import DOCUMENT
 from selfsent.models.static import StaticEncoder
+
+logger = logging.getLogger(__name__)
 
 CHUNK = 4096
 """Sentences tokenised and sorted together, at most."""
@@ -26,7 +32,7 @@ TOKENS = {"cpu": 1 << 11, "cuda": 1 << 14}
 """Tokens in one forward pass, by kind of device; on a CPU there are two passes at a time."""
 
 Side = Literal["query", "document"]
-_PROMPTS: Mapping[str | None, Sequence[str]] = {"query": ["query"], "document": ["document", "passage", "corpus"]}
+_PROMPTS: Mapping[str | None, Sequence[str]] = {"query": ["query"], "document": DOCUMENT}
 """Names of prompts that hold for a side, the first that a model has."""
 
 Pack = tuple[NDArray[np.int64], Packed]
@@ -73,16 +79,21 @@ def _packs(model: Encoder, texts: Sequence[str], prompt: str) -> list[Pack]:
         return [(rows, Packed(read.ids, read.lengths, device=model.device))]
     limit = model.tokenizer.model_max_length
     options = {"truncation": True, "max_length": limit, "return_attention_mask": False, "return_token_type_ids": False}
-    return packs_of(model, model.tokenizer(list(texts), padding=False, **options), tokens_at_once(model))
+    encoded, left_out = model.tokenizer(list(texts), padding=False, **options), model.left_out(prompt)
+    model.texts_cut += sum(bool(each.overflowing) for each in encoded.encodings or ())
+    return packs_of(model, encoded, tokens_at_once(model), left_out)
 
 
-def packs_of(model: Encoder, encoded: Mapping[str, Sequence[Sequence[int]]], room: int) -> list[Pack]:
+def packs_of(
+    model: Encoder, encoded: Mapping[str, Sequence[Sequence[int]]], room: int, left_out: int = 0
+) -> list[Pack]:
     """Packed batches of tokenised texts of similar length, `room` tokens each; texts without tokens are left out.
 
     Args:
         model: the batches are on its device.
         encoded: output of the tokenizer: `input_ids`, and `token_type_ids` where texts were joined.
         room: tokens of a batch, unless one text has more.
+        left_out: leading tokens of each that the pooling leaves out.
     """
     lengths = np.fromiter(map(len, encoded["input_ids"]), np.int64, len(encoded["input_ids"]))
     left = np.argsort(-lengths, kind="stable")[: np.count_nonzero(lengths)]
@@ -92,6 +103,8 @@ def packs_of(model: Encoder, encoded: Mapping[str, Sequence[Sequence[int]]], roo
         ids = _joined([encoded["input_ids"][i] for i in chosen])
         types = _joined([encoded["token_type_ids"][i] for i in chosen]) if "token_type_ids" in encoded else None
         packs.append((chosen, Packed(ids, lengths[chosen], device=model.device, given_types=types)))
+        if left_out:
+            packs[-1][1].given_left_out = np.full(len(chosen), left_out)
     return packs
 
 
@@ -131,6 +144,16 @@ def encode_stream(model: Encoder, texts: Iterable[str], side: Side | None = None
             yield compute()
 
 
+@contextmanager
+def telling_cuts(model: Encoder) -> Iterator[None]:
+    """Context in which texts are encoded; at its end the user is told how many were cut, if any."""
+    before = model.texts_cut
+    yield
+    if cut := model.texts_cut - before:
+        read = f"{model.tokenizer.model_max_length:,} tokens, which is all that this encoder reads"
+        logger.warning("%s cut after %s", counted(cut, "text is", "texts are"), read)
+
+
 def encode(
     model: Encoder,
     texts: Sequence[str],
@@ -162,8 +185,10 @@ def encode(
     return vectors
 
 
-def pack(model: Encoder, texts: Sequence[str]) -> Packed:
+def pack(model: Encoder, texts: Sequence[str], prompt: str = "") -> Packed:
     """Texts as one packed batch, in the order given, each with at least one token and cut to what the model reads.
+
+    Before each stands the prompt.
 
     Example:
         >>> from selfsent.models.loading import load_encoder
@@ -171,6 +196,8 @@ def pack(model: Encoder, texts: Sequence[str]) -> Packed:
         >>> model(pack(model, ["the printer is dead", "it rains"])).shape
         torch.Size([2, 384])
     """
-    encoded = model.tokenizer(list(texts), truncation=True, max_length=model.tokenizer.model_max_length)["input_ids"]
+    limit, left_out = model.tokenizer.model_max_length, model.left_out(prompt)
+    encoded = model.tokenizer([prompt + text for text in texts], truncation=True, max_length=limit)["input_ids"]
     lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
-    return Packed(_joined(encoded), lengths, device=model.device)
+    given = np.full(len(lengths), left_out) if left_out else None
+    return Packed(_joined(encoded), lengths, device=model.device, given_left_out=given)

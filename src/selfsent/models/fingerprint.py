@@ -20,6 +20,7 @@ def fingerprint(model: Encoder) -> str:
     kinds = [type(module).__name__ for module in model.sentence_transformer]
     prompts = dict.fromkeys((prompt_of(model), prompt_of(model, "document")))
     about = [kinds, model.pooling, model.tokenizer.model_max_length, *prompts]
+    about += ["prompts left out"] * any(map(model.left_out, prompts))
     found = hashlib.sha256(repr(about).encode())
     found.update(repr(sorted(model.tokenizer.get_vocab().items())).encode())
     for name, tensor in model.sentence_transformer.state_dict().items():
@@ -27,6 +28,16 @@ def fingerprint(model: Encoder) -> str:
             found.update(str(tensor.dtype).encode())
             found.update(np.ascontiguousarray(tensor.detach().cpu().float().numpy()).data)
     return found.hexdigest()[:16]
+
+
+def share_space(one: tuple[str, str], other: tuple[str, str]) -> bool:
+    """Whether vectors of two encoders can be compared: one learned the space of the other, or both that of a third.
+
+    Args:
+        one: its fingerprint, and that of the encoder whose space it learned, or an empty string.
+        other: likewise.
+    """
+    return not {*one}.isdisjoint({*other} - {""})
 
 
 def files_fingerprint(model: str) -> str:

@@ -13,15 +13,17 @@ from selfsent.errors import BaseEncoderError, SelfsentError, first_line
 from selfsent.files import read_json
 from selfsent.foreign.transformers import silent
 from selfsent.lexical.scores import LARGEST, SEARCH_FILE
-from selfsent.models.bases import resolve
+from selfsent.models.bases import below_adapter, resolve
 from selfsent.models.dropout import DROPOUTS, without_dropout
 from selfsent.models.encoder import Encoder, Pooling, pooling_index
 from selfsent.models.encoding import pack, prompt_of
-from selfsent.models.heads.language_model import load_head, predicts_by_decoder
+from selfsent.models.heads.language_model import HEAD_FILE, load_head, predicts_by_decoder
 from selfsent.models.heads.layers import is_layer_mean
 from selfsent.models.heads.options import CNN_POOL, POOLINGS
+from selfsent.models.lora import merge, require_peft
+from selfsent.models.prompts import Prompts
 from selfsent.models.recurrent import RecurrentEncoder
-from selfsent.models.saved import is_recurrent, is_static, load_sentence_transformer, modules_of
+from selfsent.models.saved import is_recurrent, is_static, load_sentence_transformer, modules_of, transformer_folder
 from selfsent.models.static import LONGEST, PlainTable, StaticEncoder
 from selfsent.models.token_states import position_offset
 
@@ -32,13 +34,21 @@ _LONG = 2048
 """Rough limit, in tokens, of the long probe."""
 
 
-def load_encoder(base: str | Path, pooling: Pooling | None = None, dropout: float | None = None) -> Encoder:
+def load_encoder(
+    base: str | Path,
+    pooling: Pooling | None = None,
+    dropout: float | None = None,
+    keep_adapter: bool = False,
+    prompts: Prompts | None = None,
+) -> Encoder:
     """Load an encoder in float32: its modules, and the language-model head when the base has one.
 
     Args:
         base: `bundled`, a directory or a hub id; see `selfsent.models.bases.resolve`.
         pooling: name of the pooling; by default that of the base, else mean.
         dropout: dropout rate everywhere in the transformer; by default that of the base's configuration.
+        keep_adapter: whether a PEFT adapter is left as it is, instead of merged with the weights of its base.
+        prompts: in place of its own.
 
     Raises:
         BaseEncoderError: the base cannot be found or loaded, has no single pooling after its tokens, or is not
@@ -56,7 +66,7 @@ def load_encoder(base: str | Path, pooling: Pooling | None = None, dropout: floa
         elif is_recurrent(directory):
             encoder = _load_recurrent(base, directory, pooling)
         else:
-            encoder = _load_transformer(base, directory, pooling, dropout)
+            encoder = _load_transformer(base, directory, pooling, dropout, keep_adapter)
         if dropout and not encoder.has_transformer:
             raise BaseEncoderError(f"{base} is {encoder.kind}, without dropout: leave out `dropout`")
         _truncate(encoder)
@@ -68,14 +78,23 @@ def load_encoder(base: str | Path, pooling: Pooling | None = None, dropout: floa
     if difference:
         raise BaseEncoderError(
             f"selfsent cannot use {base}: for the same text it gets other {difference} than sentence-transformers does,"
-            " which may use a chat template, or leave a prompt out of the mean"
+            " which may use a chat template"
         )
     if (directory / SEARCH_FILE).is_file():
-        weight = read_json(directory / SEARCH_FILE).get("lexical_weight")
+        about = read_json(directory / SEARCH_FILE)
+        weight = about.get("lexical_weight")
         if not isinstance(weight, int | float) or not 0 <= weight <= LARGEST:
             raise BaseEncoderError(f"{base}: {SEARCH_FILE} must say lexical_weight, a number of 0 to {LARGEST:,}")
         encoder.lexical_weight = float(weight)
+        encoder.sizes, encoder.space = tuple(map(int, about.get("sizes", ()))), str(about.get("space", ""))
+    if prompts is not None:
+        prompts.put(encoder)
     return encoder
+
+
+def load_prompted(base: str | Path) -> Encoder:
+    """An encoder with its prompts as a run would train it: before texts of one kind, too."""
+    return load_encoder(base, prompts=Prompts.of(resolve(base)))
 
 
 def _load_static(directory: Path) -> StaticEncoder:
@@ -110,17 +129,24 @@ def _load_recurrent(base: str | Path, directory: Path, pooling: Pooling | None) 
     return RecurrentEncoder(model)
 
 
-def _load_transformer(base: str | Path, directory: Path, pooling: Pooling | None, dropout: float | None) -> Encoder:
-    from transformers import AutoConfig
+def _load_transformer(
+    base: str | Path, directory: Path, pooling: Pooling | None, dropout: float | None, keep_adapter: bool
+) -> Encoder:
+    from transformers import CONFIG_MAPPING, AutoConfig
 
-    modules = modules_of(directory)
-    kind, path = modules[0] if modules else ("Transformer", "")
-    folder = directory / path
-    if (kind := kind.rpartition(".")[2]) != "Transformer":
+    modules, folder = modules_of(directory), transformer_folder(directory)
+    if modules and (kind := modules[0][0].rpartition(".")[2]) != "Transformer":
         raise BaseEncoderError(f"the first module of {base} is a {kind}; selfsent needs a transformer there")
-    if not (folder / "config.json").is_file() and (folder / "adapter_config.json").is_file():
-        raise BaseEncoderError(f"{base} is a PEFT adapter without its base: merge the two, and save the whole model")
-    config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
+    if adapted := below_adapter(directory):
+        require_peft()
+        folder = folder if (folder / HEAD_FILE).is_file() else adapted
+    about = read_json((adapted or folder) / "config.json")
+    if "auto_map" in about and about.get("model_type") not in CONFIG_MAPPING:
+        raise BaseEncoderError(
+            f"{base} needs code of its own ({about.get('model_type')!r}), and selfsent runs no code that comes with a"
+            " model: take a copy for a class that transformers has, or another base"
+        )
+    config = AutoConfig.from_pretrained(adapted or folder, trust_remote_code=False)
     rates = {name: dropout for name in DROPOUTS if dropout is not None and hasattr(config, name)}
     with torch.random.fork_rng([]):
         torch.manual_seed(0)  # weights missing in the files, such as a pooler, are the same in every process
@@ -143,7 +169,11 @@ def _load_transformer(base: str | Path, directory: Path, pooling: Pooling | None
     _set_pooling(model, index, pooling)
     if (mode := model[index].pooling_mode) not in (*POOLINGS, CNN_POOL):
         raise BaseEncoderError(f"{base} pools by {mode}, selfsent by {', '.join(POOLINGS)}: choose one with `pooling`")
-    return Encoder(model, head, folder if predicts_by_decoder(config) else None)
+    encoder = Encoder(model, head, (adapted or folder) if predicts_by_decoder(config) else None)
+    if adapted and not keep_adapter:
+        merge(encoder)
+        encoder.transformer.requires_grad_(True)
+    return encoder
 
 
 def _keep_encoder_half(base: str | Path, module: Any, saved: bool) -> None:
@@ -187,7 +217,8 @@ def _set_pooling(model: Any, index: int, pooling: Pooling | None) -> None:
     from sentence_transformers.sentence_transformer.modules import Pooling as PoolingModule
 
     if pooling is not None:
-        model[index] = PoolingModule(model[index].embedding_dimension, pooling)
+        included = getattr(model[index], "include_prompt", True)
+        model[index] = PoolingModule(model[index].embedding_dimension, pooling, included)
 
 
 def _runs_packed(token_modules: list[nn.Module]) -> bool:
@@ -218,14 +249,14 @@ def _difference_to_peer(encoder: Encoder) -> str | None:
         for text in (_PROBE, _PROBE * (min(int(encoder.tokenizer.model_max_length), _LONG) // 8 + 1)):
             features = peer.preprocess([text], prompt=prompt or None)
             theirs = features["input_ids"][features["attention_mask"].bool()].tolist()
-            if theirs and theirs != pack(encoder, [prompt + text]).ids.tolist():
+            if theirs and theirs != pack(encoder, [text], prompt).ids.tolist():
                 return "tokens"
             if not theirs:
                 break
         else:
             expected = peer.encode([_PROBE], prompt=prompt, show_progress_bar=False)[0]
             with torch.inference_mode(), without_dropout(encoder):
-                found = encoder(pack(encoder, [prompt + _PROBE]))[0].numpy()
+                found = encoder(pack(encoder, [_PROBE], prompt))[0].numpy()
             if len(found) != (size := encoder.embedding_size):
                 raise ValueError(f"its vectors have {len(found)} numbers, but its pooling says {size}")
             if not np.allclose(found, expected, rtol=1e-3, atol=1e-3 * max(1.0, float(np.abs(expected).max()))):

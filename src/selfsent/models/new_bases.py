@@ -1,4 +1,4 @@
-"""Untrained bases, made when they are named: transformers, recurrent networks and random static embeddings."""
+"""Untrained bases, made when they are named: transformers and random static embeddings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from typing import Any
 from selfsent.errors import BaseEncoderError, first_line
 from selfsent.files import atomic_directory, cache_folder, write_json
 from selfsent.integrity import broken_seal, checksum, seal, warn_damaged
-from selfsent.models.saved import is_sentence_encoder, is_static
 
 POSITIONS = 512
 """Positions of a new transformer, and so the longest input of its tokenizer."""
@@ -20,12 +19,8 @@ SPECIAL = ("cls", "sep", "pad", "mask")
 """The special tokens that a transformer reads."""
 TABLE = "random-table"
 TRANSFORMERS = ("bert", "albert")
-SIZES = {"gru": "512", "lstm": "512", "bilstm": "256", TABLE: "256", "bert": "4x256", "albert": "4x256"}
+SIZES = {TABLE: "256", "bert": "4x256", "albert": "4x256"}
 """The kinds, and their default sizes."""
-WORDS = 256
-"""Width of a random word vector."""
-MOST_WORDS = 200_000
-"""Words of a file that get a vector, the first ones: such files begin with the frequent words."""
 _LARGEST = 16_384
 _HEAD = 64
 _NAME = re.compile(rf"({'|'.join(SIZES)})(?::(\d+(?:x\d+)?))?(?::(.+))?", re.DOTALL)
@@ -38,10 +33,9 @@ class NewBase:
     """A base made by its name: `KIND`, `KIND:SIZE`, `KIND:SOURCE` or `KIND:SIZE:SOURCE`.
 
     Args:
-        kind: `gru`, `lstm`, `bilstm`, `random-table`, `bert` or `albert`.
-        size: width of a state, of each direction, or of a static embedding.
-        source: a file of word vectors, or a table of static embeddings; for a transformer, the encoder that gives the
-            vocabulary. Empty for random vectors and the vocabulary of `bundled-raw`.
+        kind: `random-table`, `bert` or `albert`.
+        size: width of a state or of a static embedding.
+        source: for a transformer, the encoder that gives the vocabulary. Empty for the vocabulary of `bundled-raw`.
         layers: of a transformer (its SIZE is LAYERSxWIDTH, such as 12x768); else 1.
     """
 
@@ -81,13 +75,12 @@ def make_base(base: NewBase, resolve: Callable[[str], Path]) -> Path:
         resolve: gives the directory of a base.
 
     Raises:
-        BaseEncoderError: its word vectors are neither a file nor a table of static embeddings, or there is no
-            vocabulary.
-        DataError: the file cannot be read.
+        BaseEncoderError: there is no vocabulary.
         OutputError: the cache cannot be written.
     """
+    source = resolve(base.source or "bundled-raw")
     if base.kind in TRANSFORMERS:
-        tokenizer = load_tokenizer(resolve(base.source or "bundled-raw"))
+        tokenizer = load_tokenizer(source)
         width, heads = base.size, base.size // _HEAD
         shape = {"num_hidden_layers": base.layers, "hidden_size": width, "num_attention_heads": heads}
         shape["intermediate_size"] = 4 * width
@@ -97,15 +90,10 @@ def make_base(base: NewBase, resolve: Callable[[str], Path]) -> Path:
             tokenizer.save_pretrained(folder)
 
         return in_cache((_VERSION, base.kind, shape, tokenizer_digest(tokenizer)), write)
-    file = Path(base.source).expanduser()
-    source = file if base.source and file.is_file() else resolve(base.source or "bundled-raw")
-    identity: tuple[Any, ...] = str(source.resolve()), source.stat().st_size, source.stat().st_mtime_ns
-    if source.is_dir():
-        if base.source and not is_static(source):
-            raise BaseEncoderError(f"{base.source} is neither a file of word vectors nor a table such as bundled")
-        identity = tuple(checksum(source / name) for name in ("tokenizer.json", "model.safetensors"))
-    key = _VERSION, base.kind, base.size, bool(base.source), identity
-    return in_cache(key, lambda folder: _write_encoder(base, source, folder))
+    from selfsent.models.static import new_table
+
+    key = _VERSION, base.kind, base.size, checksum(source / "tokenizer.json")
+    return in_cache(key, lambda folder: new_table(load_tokenizer(source).backend_tokenizer, base.size).save(folder))
 
 
 def in_cache(key: tuple[Any, ...], write: Callable[[Path], None]) -> Path:
@@ -176,80 +164,3 @@ def new_language_model(kind: str, tokenizer: Any, seed: int = 0, **shape: int) -
     with torch.random.fork_rng([]):
         torch.manual_seed(seed)
         return AutoModelForMaskedLM.from_config(config)
-
-
-def _write_encoder(base: NewBase, source: Path, folder: Path) -> None:
-    """Make and save a recurrent network or random static embeddings."""
-    from selfsent.models.recurrent import new_recurrent
-    from selfsent.models.static import new_table
-
-    if base.source:
-        tokenizer, vectors = _read_table(source) if source.is_dir() else _read_file(source)
-        fixed = not source.is_dir() or is_sentence_encoder(source)  # vectors that somebody trained stay as they are
-        new_recurrent(base.kind, tokenizer, base.size, vectors, fixed).save(folder)
-    elif base.kind == TABLE:
-        new_table(load_tokenizer(source).backend_tokenizer, base.size).save(folder)
-    else:
-        new_recurrent(base.kind, load_tokenizer(source), base.size, WORDS).save(folder)
-
-
-def _read_table(directory: Path) -> tuple[Any, Any]:
-    """Tokenizer and vectors of a table of static embeddings.
-
-    Raises:
-        BaseEncoderError: it cannot be read, or its tokenizer puts nothing around sentences.
-    """
-    from safetensors.torch import load_file
-    from tokenizers import Tokenizer
-
-    from selfsent.models.static import as_transformers
-
-    try:
-        tokenizer = Tokenizer.from_file(str(directory / "tokenizer.json"))
-        vectors = load_file(directory / "model.safetensors")["embedding.weight"].float()
-    except Exception as error:  # `tokenizers` has no exception class
-        raise BaseEncoderError(f"{directory} has no token vectors that can be read: {first_line(error)}") from error
-    around = tokenizer.encode("").tokens
-    if len(around) < 2:
-        raise BaseEncoderError(f"the tokenizer of {directory} puts no tokens around a sentence: take a selfsent table")
-    tokenizer.no_padding()
-    tokenizer.no_truncation()
-    others = {f"{name}_token": f"[{name.upper()}]" for name in ("pad", "mask")}
-    others = {name: token for name, token in others.items() if tokenizer.token_to_id(token) is not None}
-    return as_transformers(tokenizer, cls_token=around[0], sep_token=around[-1], **others), vectors
-
-
-def _read_file(path: Path) -> tuple[Any, Any]:
-    """A tokenizer of the words of a file, and their vectors.
-
-    What the file lacks of the tokens for padding, unknown words, begin and end gets a vector: zeros for padding, else
-    the mean of all.
-    """
-    import torch
-    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
-
-    from selfsent.data.word_vectors import word_blocks
-    from selfsent.models.static import as_transformers
-
-    words, parts = list[str](), list[Any]()
-    for block, vectors in word_blocks(path):
-        words += block
-        parts.append(torch.from_numpy(vectors))
-        if len(words) >= MOST_WORDS:
-            break
-    words, table = words[:MOST_WORDS], torch.cat(parts)[:MOST_WORDS]
-    row = {word: number for number, word in reversed(list(enumerate(words)))}
-    pad, unknown, begin, end = special = "[PAD]", "[UNK]", "<s>", "</s>"
-    mean = table.mean(0)
-    rows = [torch.zeros_like(mean), *(table[row[word]] if word in row else mean for word in special[1:])]
-    kept = [word for word in row if word not in special]
-    vocabulary = {word: number for number, word in enumerate([*special, *kept])}
-    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token=unknown))
-    if all(word == word.lower() for word in kept):
-        tokenizer.normalizer = normalizers.Lowercase()
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    tokenizer.add_special_tokens(list(special))
-    ends = [(token, vocabulary[token]) for token in (begin, end)]
-    tokenizer.post_processor = processors.TemplateProcessing(f"{begin} $A {end}", f"{begin} $A {end} $B {end}", ends)
-    wrapped = as_transformers(tokenizer, pad_token=pad, cls_token=begin, sep_token=end)
-    return wrapped, torch.cat([torch.stack(rows), table[[row[word] for word in kept]]])

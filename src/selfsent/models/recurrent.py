@@ -12,16 +12,10 @@ from torch.nn.utils.rnn import PackedSequence
 from selfsent.data.packed import Packed
 from selfsent.errors import BaseEncoderError
 from selfsent.models.encoder import Encoder
-from selfsent.models.static import LONGEST
 from selfsent.models.token_states import Read, TokenStates, last_layer
 
-KINDS = {"gru": "lasttoken", "lstm": "lasttoken", "bilstm": "max"}
-"""The networks and their poolings; the last token of a bidirectional one has not seen the whole sentence."""
-_SPREAD = 0.1
-"""Standard deviation of initial word vectors."""
 
-
-def run(network: nn.GRU | nn.LSTM, inputs: Tensor, packed: Packed, first: Tensor | None = None) -> Tensor:
+def run(network: nn.GRU | nn.LSTM, inputs: Tensor, packed: Packed) -> Tensor:
     """(tokens, h) states of a recurrent network of one layer, in packed order.
 
     Always in float32: a rounding error in one state would reach all later ones.
@@ -30,23 +24,11 @@ def run(network: nn.GRU | nn.LSTM, inputs: Tensor, packed: Packed, first: Tensor
         network: it reads from left to right, or both ways.
         inputs: (tokens, d) what it reads, in packed order.
         packed: the batch.
-        first: (1, sentences, h) states of a GRU before the first token, in packed order; zero by default.
     """
     order, back, counts = packed.by_position
     with torch.autocast(inputs.device.type, enabled=False):
-        states, _ = network(PackedSequence(inputs.float()[order], counts), None if first is None else first.float())
+        states, _ = network(PackedSequence(inputs.float()[order], counts))
     return cast(Tensor, states.data[back])
-
-
-def begin_orthogonal(network: nn.GRU) -> None:
-    """Initialise the recurrent weights as random orthogonal matrices, one for each gate (Kiros et al. 2015, section 3).
-
-    A state then keeps its length from step to step, and with it the first words.
-    """
-    for name, weight in network.named_parameters():
-        if name.startswith("weight_hh"):
-            for block in torch.split(weight.detach(), network.hidden_size):
-                nn.init.orthogonal_(block)
 
 
 class RecurrentStates(TokenStates):
@@ -102,40 +84,3 @@ class RecurrentEncoder(Encoder):
 
     def _through_padded(self, packed: Packed, modules: Sequence[nn.Module]) -> NoReturn:
         raise BaseEncoderError("modules that read padding need a transformer, and this base is a recurrent network")
-
-
-def new_recurrent(
-    kind: str,
-    tokenizer: Any,
-    size: int,
-    vectors: Tensor | int,
-    fixed: bool = False,
-    seed: int = 0,
-) -> RecurrentEncoder:
-    """An encoder with an untrained network.
-
-    Args:
-        kind: one of `KINDS`.
-        tokenizer: of transformers; it adds special tokens, so that no sentence is empty.
-        size: numbers in a state, of each direction.
-        vectors: (vocabulary, d) word vectors, or the d of random ones.
-        fixed: whether training leaves the word vectors as they are.
-        seed: of the initial weights.
-    """
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer.modules import LSTM, Pooling, WordEmbeddings
-
-    from selfsent.models.heads.gru import Gru
-
-    tokenizer.model_max_length = LONGEST
-    with torch.random.fork_rng([]):
-        torch.manual_seed(seed)
-        if isinstance(vectors, int):
-            vectors = torch.randn(len(tokenizer), vectors) * _SPREAD
-        words = WordEmbeddings(tokenizer, vectors, update_embeddings=not fixed, max_seq_length=LONGEST)
-        width = vectors.shape[1]
-        network = Gru(width, size) if kind == "gru" else LSTM(width, size, bidirectional=kind == "bilstm")
-        if isinstance(network, Gru):
-            begin_orthogonal(network.encoder)
-    modules = [words, network, Pooling(network.get_embedding_dimension(), KINDS[kind])]
-    return RecurrentEncoder(SentenceTransformer(modules=modules, device="cpu"))

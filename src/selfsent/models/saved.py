@@ -41,6 +41,17 @@ def needs_selfsent(directory: Path) -> bool:
     return any(kind in CUSTOM for kind, _ in modules_of(directory))
 
 
+def transformer_folder(directory: Path) -> Path:
+    """Where the transformer of a saved model is."""
+    modules = modules_of(directory)
+    return directory / modules[0][1] if modules else directory
+
+
+def adapter_config(directory: Path) -> dict[str, Any] | None:
+    """The configuration of a saved model's PEFT adapter, whose base is elsewhere; None where the model is whole."""
+    return read_json(transformer_folder(directory) / "adapter_config.json") or None
+
+
 def is_static(directory: Path) -> bool:
     """Whether a saved model is a table of static embeddings, as sentence-transformers or model2vec saves it."""
     if modules := modules_of(directory):

@@ -90,12 +90,17 @@ class PlainTable(nn.Sequential):
             from sentence_transformers.sentence_transformer import modules as ordinary
 
             modules = [ordinary.StaticEmbedding(table.tokenizer, embedding_weights=weights), *list(self)[1:]]
-            similarity = self._json[_CONFIG].get("similarity_fn_name")
-            whole = SentenceTransformer(modules=modules, device=str(weights.device), similarity_fn_name=similarity)
+            options: dict[str, Any] = {"device": str(weights.device), "prompts": self.prompts}
+            options["default_prompt_name"] = self.default_prompt_name
+            options["similarity_fn_name"] = self._json[_CONFIG].get("similarity_fn_name")
+            whole = SentenceTransformer(modules=modules, **options)
             whole.save(path, create_model_card=create_model_card)
             return
         folder = Path(path)
         folder.mkdir(parents=True, exist_ok=True)
+        asked = {"prompts": self.prompts, "default_prompt_name": self.default_prompt_name}
+        if any(self.prompts.values()):
+            self._json[_CONFIG] = {**self._json[_CONFIG], **asked}
         for name, content in self._json.items():
             (folder / name).write_text(json.dumps(content, indent=2), encoding="utf-8")
         save_file({"embedding.weight": weights}, folder / _WEIGHTS)

@@ -36,6 +36,7 @@ _METRICS = {
     **{f"SciDocs/{name}": ("scidocs", name.lower()) for name in ("Cite", "CoCite", "CoRead", "CoView")},
 }
 _AVERAGES = {"Avg (7 STS)": SUITES["sts"].averaged, "USEB Avg": SUITES["useb"].tasks}
+_SAID = {True: "yes", False: "no", None: ""}
 _DIFFERS = "differs"
 """Key of a recipe's published row: the recipe's deviation from it."""
 
@@ -74,10 +75,18 @@ class Reproduction:
             return None
         return self.low <= float(self.published["value"]) <= self.high
 
+    @property
+    def in_spread(self) -> bool | None:
+        """Whether ours is within two standard deviations of the published one; None where the paper has none."""
+        if self.difference is None or self.published.get("std") is None:
+            return None
+        return abs(self.difference) <= 2 * float(self.published["std"])
+
     def to_json(self) -> dict[str, Any]:
         """Everything as plain data."""
         published = {key: value for key, value in self.published.items() if key != _DIFFERS}
-        return {**asdict(self), "published": published, "difference": self.difference, "within": self.within}
+        verdict = {"difference": self.difference, "within": self.within, "in_spread": self.in_spread}
+        return {**asdict(self), "published": published, **verdict}
 
 
 def records_of(recipe: Recipe) -> list[Record]:
@@ -260,13 +269,17 @@ def join_runs(directories: Iterable[str | Path]) -> list[Reproduction]:
 def tables(rows: Sequence[Reproduction]) -> list[Table]:
     """A table for each published row, with our score for each number."""
     below = [MEANING] if any(row.leaked for row in rows) else []
-    if any(row.within is not None for row in rows):
+    spread = any(row.in_spread is not None for row in rows)
+    if spread or any(row.within is not None for row in rows):
         below.append("within: whether the published number is within our interval")
+    if spread:
+        below.append("after /: whether ours is within two standard deviations of the published one")
     shown: list[Table] = []
     for (paper, table, method, group), found in groupby(rows, lambda row: tuple(row.published[key] for key in ROW)):
         cells, numbers = [], dict[str, int]()
         for row in found:
-            published = f"{row.published['value']:g}{marked(row.notes, numbers)}"
+            std = f" ± {row.published['std']:g}" if row.published.get("std") is not None else ""
+            published = f"{row.published['value']:g}{std}{marked(row.notes, numbers)}"
             mark = f"{MARK if row.leaked else ''}{marked(row.stand_ins, numbers)}"
             cells.append([f"{row.published['dataset']} ({row.published['metric']})", published])
             cells[-1] += (
@@ -276,7 +289,7 @@ def tables(rows: Sequence[Reproduction]) -> list[Table]:
                     f"{row.ours:.2f}{mark}",
                     "" if row.low is None else f"{row.low:.2f} to {row.high:.2f}",
                     f"{row.difference:+.2f}",
-                    {True: "yes", False: "no", None: ""}[row.within],
+                    _SAID[row.within] + ("" if row.in_spread is None else f" / {_SAID[row.in_spread]}"),
                 ]
             )
         headings = ["data", "published", "ours", "95 % interval", "difference", "within"]

@@ -77,6 +77,7 @@ def model_card(
         pooling=config["pooling"],
         steps=steps,
         whitened=whitened(config.get("whiten", 0)),
+        sizes=config.get("sizes", ()),
         warranty=record.get("warranty", {}).get("line"),
         settings=[(name, value) for name, value in listed.items() if value is not None],
         scores=[(table.title, markdown(table)) for table in tables],

@@ -78,6 +78,8 @@ _VERDICTS = {"ahead of": "better", "behind": "worse", "level with": "no clear di
 def scores_table(scores: Scores) -> Table:
     """The scores of base and trained model, with paired differences."""
     rows = [[NAMES[key], f"{one['score']:.2f}", span(one["low"], one["high"])] for key, one in ranked(scores).items()]
+    for size, one in scores.get("sizes", {}).items():
+        rows.append([f"trained, the first {size} numbers", f"{one['score']:.2f}", span(one["low"], one["high"])])
     count = len(rows)
     for (one, other), found in differences(scores).items():
         ends = f"{found['low']:+z.2f} to {found['high']:+z.2f}"

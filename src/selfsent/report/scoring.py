@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -12,14 +13,14 @@ from selfsent.data.corpus import Corpus
 from selfsent.errors import DataError
 from selfsent.evaluation.dev import scored
 from selfsent.evaluation.encoders import Encoder as Scored
-from selfsent.evaluation.hold_out import HoldOut
-from selfsent.evaluation.label_free import HeldOut
+from selfsent.evaluation.hold_out import HoldOut, by_document
 from selfsent.evaluation.lexical import Hybrid
 from selfsent.evaluation.results import Score
-from selfsent.evaluation.tasks.label_free import ContextTask
+from selfsent.evaluation.tasks.context import ContextTask
 from selfsent.evaluation.tasks.retrieval import KnownItemTask, first_finds_rest, text_finds_partner
 from selfsent.models.bases import resolve, weights_digest
 from selfsent.models.loading import load_encoder
+from selfsent.models.prompts import Prompts
 from selfsent.report.maps import FEW, colours_of, grouped_by_words, map_of, sample
 from selfsent.report.scores import DIFFERENCES
 from selfsent.search.vectors import unit
@@ -53,15 +54,22 @@ _SCORED: dict[tuple[str, ...], dict[str, Before]] = {}
 _KEPT = 4
 
 
-def score_base(corpus: Corpus, hold_out: HoldOut, base: str) -> dict[str, Before]:
-    """Scores of a base on the held-out text, by task; cached per process.
+def score_base(corpus: Corpus, hold_out: HoldOut, base: str, prompts: Prompts) -> dict[str, Before]:
+    """Scores of a base with these prompts on the held-out text, by task; cached per process.
 
     Raises:
         DataError: no score.
     """
     rows = hold_out.test
     assert rows is not None
-    key = (base, weights_digest(resolve(base)), corpus.fingerprint, rows_digest(rows), str(hold_out.pairs))
+    key = (
+        base,
+        weights_digest(resolve(base)),
+        corpus.fingerprint,
+        rows_digest(rows),
+        str(hold_out.pairs),
+        repr(prompts),
+    )
     if key not in _SCORED:
         tasks: list[ContextTask | KnownItemTask] = []
         if hold_out.pairs:
@@ -69,23 +77,30 @@ def score_base(corpus: Corpus, hold_out: HoldOut, base: str) -> dict[str, Before
         else:
             tasks.append(ContextTask(corpus, rows))
             with suppress(DataError):
-                tasks.append(first_finds_rest(HeldOut(corpus, rows).documents))
-        encoder, found = scored(load_encoder(base), "base"), {}
+                tasks.append(first_finds_rest(by_document(corpus, rows)))
+        encoder, found = scored(load_encoder(base, prompts=prompts), "base"), {}
         for task in tasks:
             with_words = None
             if isinstance(task, KnownItemTask):
                 texts, with_words = (task.queries, list(task.documents)), task.score(Hybrid(encoder))
             else:
                 texts = [task.texts[query] for query in task.queries], task.texts
-            found[task.name] = Before(task, texts, task.score(encoder), with_words, encoder.sides(*texts))
+            sides = encoder.sides(*texts, search=with_words is not None)
+            found[task.name] = Before(task, texts, task.score(encoder), with_words, sides)
         for old in [*_SCORED][: 1 - _KEPT]:
             del _SCORED[old]
         _SCORED[key] = found
     return _SCORED[key]
 
 
-def paired(before: Before, after: Scored) -> dict[str, Any]:
-    """Scores of base, trained model and lexical search on a task, with paired differences."""
+def paired(before: Before, after: Scored, sizes: Sequence[int] = ()) -> dict[str, Any]:
+    """Scores of base, trained model and lexical search on a task, with paired differences.
+
+    Args:
+        before: the base.
+        after: the trained model.
+        sizes: of its vectors, cut, each of which has a score, too.
+    """
     task = before.task
     scores = {"base": before.score, "trained": task.score(after), "with_words": task.score(Hybrid(after))}
     scores |= task.lexical
@@ -102,6 +117,8 @@ def paired(before: Before, after: Scored) -> dict[str, Any]:
             continue
         less = scores[one].minus(scores[other])
         found[name] = {"score": less.difference, "low": less.low, "high": less.high, "p": less.p}
+    for size in sizes:
+        found.setdefault("sizes", {})[str(size)] = task.score(after.cut(size)).to_json()
     return found | ({"asked": task.summary} if isinstance(task, KnownItemTask) else {})
 
 

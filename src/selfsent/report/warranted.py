@@ -11,6 +11,7 @@ from selfsent.evaluation.exam import Exam
 from selfsent.evaluation.warranty import warranty
 from selfsent.models.loading import load_encoder
 from selfsent.models.merge import Between
+from selfsent.models.prompts import Prompts
 from selfsent.training.models import save_model
 from selfsent.training.run_config import Notice
 from selfsent.training.run_directory import RunDirectory
@@ -20,7 +21,13 @@ if TYPE_CHECKING:
 
 
 def keep_warranted(
-    directory: RunDirectory, base: str, exam: Exam, most: float, data: str | Path | None, notice: Notice
+    directory: RunDirectory,
+    base: str,
+    prompts: Prompts,
+    exam: Exam,
+    most: float,
+    data: str | Path | None,
+    notice: Notice,
 ) -> None:
     """Replace the model of a run by the share of its training that an exam warrants; the record tells it.
 
@@ -29,6 +36,7 @@ def keep_warranted(
     Args:
         directory: of a run that is trained.
         base: the encoder before training.
+        prompts: of both.
         exam: of held-out documents.
         most: points that general sentences may lose.
         data: mirror of evaluation data sets.
@@ -40,7 +48,8 @@ def keep_warranted(
     if "warranty" in directory.record:
         return
     aside = directory.path / "trained"
-    between = Between(load_encoder(base), load_encoder(aside if aside.is_dir() else directory.model))
+    trained = load_encoder(aside if aside.is_dir() else directory.model)
+    between = Between(load_encoder(base, prompts=prompts), trained)
     found = warranty(between, exam, data, most=most)
     if not aside.is_dir():
         directory.model.rename(aside)

@@ -19,7 +19,7 @@ from selfsent.display import counted
 from selfsent.errors import ONE_STRING, DataError, SettingsError
 from selfsent.lexical import Analyzer
 from selfsent.lexical.scores import check_weight
-from selfsent.models.fingerprint import fingerprint
+from selfsent.models.fingerprint import fingerprint, share_space
 from selfsent.naming import name_of
 from selfsent.search import index_writer
 from selfsent.search.index_files import READ_WHOLE, ROW, IndexFiles, condition, in_groups, stamp_of
@@ -166,6 +166,16 @@ class Index:
         return str(self._files.manifest["model"])
 
     @property
+    def query_model(self) -> str:
+        """Name of the encoder of queries: that of the texts, or a student of it."""
+        return str(self._files.manifest.get("query_model") or self.model)
+
+    @property
+    def size(self) -> int:
+        """Numbers in a vector."""
+        return self._files.size
+
+    @property
     def id_column(self) -> str | None:
         """The column with the ids."""
         return self._files.id_column
@@ -181,13 +191,19 @@ class Index:
         language: str | None = self._files.manifest["language"]
         return language
 
-    def check_model(self, fingerprint: str, name: str) -> None:
-        """Reject an encoder other than the one that made the vectors.
+    def check_model(self, fingerprint: str, name: str, space: str = "") -> None:
+        """Reject an encoder whose vectors are not of the space of those in the index.
+
+        Args:
+            fingerprint: of the encoder.
+            name: of the encoder.
+            space: fingerprint of the encoder whose space it learned, if any.
 
         Raises:
             DataError: it is another one.
         """
-        if fingerprint != self._files.manifest["fingerprint"]:
+        own = self._files.manifest["fingerprint"], self._files.manifest.get("space", "")
+        if not share_space((fingerprint, space), own):
             same = name == self.model
             what = "as it was before it changed" if same else self.model
             raise DataError(
@@ -223,13 +239,16 @@ class Index:
 
         Raises:
             DataError: the index is damaged.
-            SettingsError: an invalid weight or condition, not one text for each vector, or no model that can rerank.
+            SettingsError: an invalid weight or condition, vectors of another size, not one text for each vector, or no
+                model that can rerank.
         """
         check_weight(0 if word_weight is None else word_weight)
         if isinstance(texts, str):
             raise SettingsError(ONE_STRING)
         if texts is not None and len(texts) != len(queries):
             raise SettingsError(f"{len(queries)} vectors of queries were given, and {len(texts)} texts of them")
+        if queries.shape[1] != self.size:
+            raise SettingsError(f"vectors of queries have {queries.shape[1]} numbers, those of {self.path} {self.size}")
         vectors = unit(np.ascontiguousarray(queries, np.float32))
         if rerank is None:
             with self._reading() as (files, db, state):
@@ -365,7 +384,10 @@ class Index:
             OutputError: it cannot be written.
         """
         model = open_encoder(encoder or self.model)
-        self.check_model(fingerprint(model), str(name_of(encoder or self.model)))
+        self.check_model(fingerprint(model), str(name_of(encoder or self.model)), model.space)
+        if model.embedding_size > self.size:
+            model = model.twin()
+            model.cut(self.size)
         if isinstance(corpus, Corpus):
             added = index_writer.add(self._files, model, corpus, advance, file)
         else:

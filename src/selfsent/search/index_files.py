@@ -70,6 +70,8 @@ class IndexFiles:
             self.rows = path / str(self.manifest["files"][0])
             self.id_column: str | None = self.manifest["id_column"]
             self.size = int(self.manifest["size"])
+            if odd := [name for name in self.manifest["files"] if Path(name).name != name]:
+                raise ValueError(f"{odd[0]!r} is elsewhere")
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise self.damaged(repr(error)) from error
 

@@ -33,7 +33,7 @@ from selfsent.search.index_files import (
 )
 from selfsent.search.index_rows import TOGETHER, RowWriter
 from selfsent.search.index_state import State
-from selfsent.search.ivf import IVF, training_rows
+from selfsent.search.ivf import IVF, Bits, training_rows
 from selfsent.search.nearest import corpus_language
 from selfsent.search.vectors import corpus_vectors, unit
 from selfsent.version import __version__
@@ -88,6 +88,8 @@ def write_index(
     file: VectorsFile | None = None,
     id_column: str | None = None,
     language: str | None = None,
+    query_model: str | None = None,
+    precision: Bits = "float16",
 ) -> Added:
     """Write an index of a corpus, replacing an existing one.
 
@@ -102,6 +104,8 @@ def write_index(
         file: vectors of the corpus from `encode_to_file`; computed if None.
         id_column: the carried column that tells rows apart: the last row with an id counts.
         language: of the stemmer, one of `LANGUAGES`; by default that of most texts.
+        query_model: name of the encoder of queries, if it is another one, of the same space.
+        precision: of vectors in lists: 16 bits; 8; or single bits, and 8 to rank what they find.
 
     Raises:
         SettingsError: no such language or column, or faiss is missing.
@@ -115,6 +119,9 @@ def write_index(
     about = {
         "model": model,
         "fingerprint": fingerprint,
+        "space": encoder.space,
+        "query_model": query_model,
+        "precision": precision,
         "columns": {name: kind.__name__ for name, kind in columns.items()},
         "id_column": id_column,
         "text_column": list(corpus.read_columns),
@@ -310,7 +317,7 @@ def _generation(folder: Path, about: dict[str, Any]) -> Iterator[tuple[sqlite3.C
         else:
             trained = texts
             drawn = np.random.default_rng(0).permutation(texts)[: training_rows(texts)]
-            ivf = IVF.trained(take(np.sort(drawn)), texts)
+            ivf = IVF.trained(take(np.sort(drawn)), texts, precision=about.get("precision", "float16"))
         for start in range(0, texts, TOGETHER):
             numbers = np.arange(start, min(texts, start + TOGETHER))
             ivf.add(take(numbers), numbers)

@@ -22,7 +22,16 @@ from selfsent.errors import DataError, OutputError, SettingsError
 from selfsent.files import atomic_file, output_errors
 from selfsent.locks import lock_directory
 from selfsent.models.encoder import Encoder
-from selfsent.models.encoding import CHARACTERS, CHUNK, Side, encode, encode_stream, prompt_of, tokens_at_once
+from selfsent.models.encoding import (
+    CHARACTERS,
+    CHUNK,
+    Side,
+    encode,
+    encode_stream,
+    prompt_of,
+    telling_cuts,
+    tokens_at_once,
+)
 from selfsent.models.fingerprint import fingerprint
 from selfsent.models.loading import load_encoder
 from selfsent.models.precision import inference_device
@@ -136,10 +145,11 @@ def encode_to_file(
         if done:
             advance(done)
         try:
-            for vectors in encode_stream(model, sentences(corpus, done), side):
-                table.fill(np.arange(done, done + len(vectors)), vectors)
-                done += len(vectors)
-                advance(len(vectors))
+            with telling_cuts(model):
+                for vectors in encode_stream(model, sentences(corpus, done), side):
+                    table.fill(np.arange(done, done + len(vectors)), vectors)
+                    done += len(vectors)
+                    advance(len(vectors))
             _write_rows(table, corpus, output)
         except KeyboardInterrupt:
             if not done:
@@ -253,7 +263,8 @@ def corpus_vectors(
         DataError: the file is damaged, or holds other vectors.
     """
     if file is None:
-        yield from encode_stream(model, sentences(corpus), side)
+        with telling_cuts(model):
+            yield from encode_stream(model, sentences(corpus), side)
         return
     check_rows(file, corpus)
     if file.size != model.embedding_size:

@@ -29,6 +29,9 @@ from selfsent.serving.limits import Limits
 from selfsent.serving.requests import EmbeddingsRequest, SearchRequest, openapi, parse
 
 _SECURITY = {"x-content-type-options": "nosniff", "referrer-policy": "no-referrer", "cache-control": "no-store"}
+_SECURITY |= {"cross-origin-resource-policy": "same-origin", "x-frame-options": "DENY"}
+_NOTHING = "default-src 'none'; frame-ancestors 'none'"
+"""What a browser may do with an answer that is no page."""
 _THREADS = 4
 """Most batches at a time; measured on two cores, where it is two."""
 _HEARD = 8
@@ -82,6 +85,7 @@ class _Service:
             sys.stderr.write(f"selfsent serve: {type(error).__name__} while answering {scope['path']}\n")
             answer = _refusal(500, "an error of the service")
         answer.headers.update(_SECURITY)
+        answer.headers.setdefault("content-security-policy", _NOTHING)
         await answer(scope, receive, send)
 
     async def _answered(self, request: Request) -> Response:
@@ -90,6 +94,9 @@ class _Service:
             raise HTTPException(421, "this host name is not allowed: see --allowed-host")
         if (way := self._routes.get((request.method, request.scope["path"]))) is None:
             raise HTTPException(404, "there is no such path, or not by this method")
+        # A page of elsewhere may not read an answer, but could keep the service at work.
+        if request.method == "POST" and request.headers.get("sec-fetch-site") in ("cross-site", "same-site"):
+            raise HTTPException(403, "pages of elsewhere may not ask")
         if request.method == "POST" and not self._admits(request):
             raise HTTPException(401, "give the token, as Authorization: Bearer TOKEN", {"www-authenticate": "Bearer"})
         return await way(request)

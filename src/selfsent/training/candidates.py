@@ -23,6 +23,7 @@ from selfsent.models.encoder import Encoder
 from selfsent.models.encoding import encode
 from selfsent.models.fingerprint import files_fingerprint
 from selfsent.models.loading import load_encoder
+from selfsent.models.prompts import Prompts
 from selfsent.resumable import RowTable
 
 _FORMAT = 1
@@ -126,6 +127,7 @@ def mine(
     at_most: float = 0.95,
     whole: bool = False,
     max_length: int | None = None,
+    prompts: Prompts | None = None,
     advance: Callable[[int], None] = lambda count: None,
 ) -> Candidates:
     """Mine hard negatives for rows; what an earlier run mined is read, and an interrupted one goes on.
@@ -139,6 +141,7 @@ def mine(
         at_most: largest score of a negative, as a share of the partner's.
         whole: whether a row asks for its document.
         max_length: tokens read of a text; None for as many as the encoder reads.
+        prompts: in place of the encoder's.
         advance: called with the number of rows done since the last call.
 
     Raises:
@@ -147,7 +150,8 @@ def mine(
     """
     rows = np.unique(rows)
     how = [_FORMAT, corpus.view_columns, count, by, at_most, whole, max_length, files_fingerprint(base)]
-    key = json.dumps([*how, hashlib.sha256(rows.tobytes()).hexdigest()]).encode()
+    sides = () if prompts in (None, Prompts.of(resolve(base))) else (prompts.query, prompts.document)
+    key = json.dumps([*how, *sides, hashlib.sha256(rows.tobytes()).hexdigest()]).encode()
     directory = corpus.directory / f"mined-{hashlib.sha256(key).hexdigest()[:16]}"
     table = RowTable(directory, len(corpus), 2 * count + 1, np.int32)
     advance(int(table.done[rows].sum()))
@@ -155,7 +159,7 @@ def mine(
         asked = Asked(corpus, rows, whole)
         if len(asked.texts) < 2:
             raise SettingsError("there is one text to mine negatives from: two are needed at least")
-        encoder = load_encoder(base)
+        encoder = load_encoder(base, prompts=prompts)
         encoder.tokenizer.model_max_length = min(max_length or np.inf, encoder.tokenizer.model_max_length)
         rank = _ranked(asked, encoder, by)
         for places in _chunks(table, rows, max(1, min(_CHUNK, _BLOCK // len(asked.texts)))):

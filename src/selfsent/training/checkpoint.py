@@ -23,8 +23,8 @@ _MANIFEST, _LEARNER, _BEST = "manifest.json", "learner.safetensors", "best.json"
 
 
 def _distinct(learner: Learner) -> dict[str, Tensor]:
-    """Every tensor of the learner's state once; tied weights appear under the first of their names."""
-    seen: set[tuple[int, int]] = set()
+    """Every tensor of the learner's state once, tied ones under the first of their names; without frozen ones."""
+    seen = {(tensor.data_ptr(), tensor.numel()) for tensor in getattr(learner, "frozen", ())}
     tensors = {}
     for name, tensor in learner.state_dict().items():
         memory = (tensor.data_ptr(), tensor.numel())

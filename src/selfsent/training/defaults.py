@@ -16,7 +16,7 @@ from selfsent.data.views.positives import Documents
 from selfsent.errors import BaseEncoderError, SettingsError
 from selfsent.methods import METHODS, Method
 from selfsent.methods.method import NEW_STATIC, STATIC
-from selfsent.models.bases import BUNDLED, ENCODER, RAW, resolve
+from selfsent.models.bases import BUNDLED, ENCODER, RAW, resolve, weights_of
 from selfsent.models.saved import is_recurrent, is_sentence_encoder, is_static, is_trained_transformer, saved_pooling
 from selfsent.settings import Settings
 from selfsent.training.run_config import ModelOptions
@@ -31,6 +31,8 @@ FOR_SINGLE_FROM_ENCODER: tuple[str, Mapping[str, Any]] = ("bootstrap", {"pick_wo
 """Method and settings for them from a transformer that is a sentence encoder."""
 LONGEST_DOCUMENT = 512
 """Tokens read of a whole document by default, if the base reads as many."""
+FASTER = 10
+"""Default learning rate of adapters, as a multiple of that of a large encoder: docs/log."""
 LARGE = 15_000_000
 """Parameters from which an encoder counts as large: its default learning rate is the smaller one."""
 
@@ -63,13 +65,15 @@ def for_single(base: str | Path | None) -> tuple[str, Mapping[str, Any]]:
     return name, settings
 
 
-def default_settings(method: Method, base: str | Path) -> Settings:
-    """The default settings for a kind of base.
+def default_settings(method: Method, base: str | Path, lora: bool = False) -> Settings:
+    """The default settings for a kind of base, and for adapters.
 
     Raises:
         SettingsError: the method cannot train static embeddings, and the base is one.
     """
     directory = resolve(base)
+    if lora:
+        return method.defaults.but(learning_rate=FASTER * method.large_learning_rate)
     if not is_static(directory):
         # Without labels, large rates damage a base that is a sentence encoder already (docs/log).
         knows = not method.supervised and is_sentence_encoder(directory)
@@ -93,7 +97,7 @@ def default_base(method: Method, given: Mapping[str, Any], model: ModelOptions) 
     Args:
         method: the learning method.
         given: options and settings that were given.
-        model: the requested head, pooling and dropout rate.
+        model: the requested head, pooling, dropout rate and adapters.
 
     Raises:
         SettingsError: an option is out of range.
@@ -104,7 +108,7 @@ def default_base(method: Method, given: Mapping[str, Any], model: ModelOptions) 
         return method.default_base
     if method.learner.predicts_words:
         return RAW
-    plain = model.head is None and model.pooling in (None, "mean") and not model.dropout
+    plain = model.head is None and model.pooling in (None, "mean") and not (model.dropout or model.lora)
     return BUNDLED if plain and method.static is not None and options.suits_static else ENCODER
 
 
@@ -117,7 +121,7 @@ def is_strong(base: str) -> bool:
 def _parameters(directory: Path) -> int:
     """Rough number of parameters in a directory, by the headers of its safetensors files."""
     total = 0
-    for file in directory.rglob("*.safetensors"):
+    for file in weights_of(directory):
         try:
             with safe_open(str(file), framework="numpy") as tensors:
                 total += sum(math.prod(tensors.get_slice(name).get_shape()) for name in tensors.keys())  # noqa: SIM118 — not a dict

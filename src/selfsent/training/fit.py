@@ -13,28 +13,32 @@ from typing import Any
 import numpy as np
 import torch
 
-from selfsent.data.batches import Batches
+from selfsent.data.batches import Batches, Lead
 from selfsent.data.corpus import Corpus
-from selfsent.data.token_table import LONGEST, build_table
+from selfsent.data.token_table import LONGEST, TokenTable, build_table
+from selfsent.data.tokenizing import seam
 from selfsent.data.views.positives import Documents, Title
 from selfsent.data.views.tokens import Template
 from selfsent.display import counted
 from selfsent.distributed import by_first, rank, wait, world_size
 from selfsent.errors import SettingsError
 from selfsent.methods import Learner
+from selfsent.methods.matryoshka import all_sizes, of_sizes
 from selfsent.methods.postprocessing import ENOUGH, at_the_end, whiten
 from selfsent.methods.ranking import MNRL
 from selfsent.models.assemble import put_head
+from selfsent.models.bases import known_elsewhere
 from selfsent.models.encoder import Encoder
 from selfsent.models.health import SENTENCES, probe
 from selfsent.models.loading import load_encoder
+from selfsent.models.lora import halve, merge, put_lora, restore_frozen
 from selfsent.models.precision import autocast
 from selfsent.models.reading import LOOKED_AT, reading_notice
 from selfsent.progress import Progress
 from selfsent.settings import Precision, Settings
 from selfsent.training.candidates import judged, mine
 from selfsent.training.checks import reject_alike, reject_constant, reject_wordless
-from selfsent.training.loop import Loop
+from selfsent.training.loop import Loop, precision_of
 from selfsent.training.models import save_model
 from selfsent.training.plan import Plan, check_batch_size
 from selfsent.training.run_config import Notice, RunConfig
@@ -74,13 +78,19 @@ def fit(
     plan = plan.on(corpus)
     labels, class_names = plan.known(corpus, rows) or (None, ())
     rows = rows_with_neighbours(plan, corpus, rows, progress.notice)
-    model, learner = _model_and_learner(plan)
+    low = bool(plan.lora) and precision_of(plan.settings, directory) == "bfloat16"
+    model, learner = _model_and_learner(plan, low)
     learner.class_names = class_names
     batches = _batches(plan, learner, corpus, rows, labels, progress)
     wait()
     directory.begin()
 
     def finish(encoder: Encoder) -> None:
+        if low:
+            with isolated_rng():
+                restore_frozen(encoder, _encoder(plan))
+        if plan.lora and not plan.keep_adapter:
+            merge(encoder)
         if plan.whiten:
             whiten(encoder, batches.single_pass(str(encoder.device), ENOUGH), at_the_end(plan.whiten))
 
@@ -92,6 +102,8 @@ def fit(
             settings = _with_steps(plan, batches, progress.notice)
             loop = Loop(learner, batches, settings, directory, run_config, progress, finish)
             loop.run()
+            if plan.keep_adapter:
+                merge(model)
     except SettingsError:  # such as a tracker that does not start
         if not directory.resumed and (loop is None or not loop.step):
             directory.abandon()
@@ -121,16 +133,43 @@ def _fit_once(learner: Learner, batches: Batches, directory: RunDirectory, finis
     wait()
 
 
-def _model_and_learner(plan: Plan) -> tuple[Encoder, Learner]:
-    """The encoder of a plan and its learner; their random initial weights are a function of the seed."""
+def _encoder(plan: Plan) -> Encoder:
+    """The encoder of a plan, with its adapter."""
+    model = load_encoder(plan.base, plan.pooling, plan.dropout, plan.keep_adapter, plan.prompts)
+    if plan.lora:
+        put_lora(model, plan.lora, known_elsewhere(plan.base))
+    return model
+
+
+def _model_and_learner(plan: Plan, low: bool = False) -> tuple[Encoder, Learner]:
+    """The encoder of a plan and its learner; their random initial weights are a function of the seed.
+
+    Args:
+        plan: the plan.
+        low: whether weights below an adapter are kept in bfloat16.
+
+    Raises:
+        SettingsError: an adapter does not suit the method.
+    """
     torch.manual_seed(plan.settings.seed)
-    model = load_encoder(plan.base, plan.pooling, plan.dropout)
+    model = _encoder(plan)
+    if low:
+        halve(model)
     model.mini_batch_size = plan.settings.mini_batch_size  # before the learner copies it
+    model.space = ""  # training leaves that of the base
     if plan.head:
         put_head(model, plan.head)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        return model, plan.method.learner(model, plan.options)
+        learner = (of_sizes(plan.method.learner) if plan.sizes else plan.method.learner)(model, plan.options)
+    model.sizes = all_sizes(plan.sizes, model.embedding_size)  # as it is now: a learner may add layers
+    if plan.lora:
+        trained = {each for group in learner.parameter_groups(plan.settings) for each in group["params"]}
+        if trained.isdisjoint(learner.model.transformer.parameters()):
+            raise SettingsError(f"{plan.method.name} trains no transformer: leave out lora")
+    if plan.keep_adapter and getattr(model.transformer.config, "output_hidden_states", False):
+        raise SettingsError("an adapter cannot say that several layers are read: leave out keep_adapter")
+    return model, learner
 
 
 def _batches(
@@ -154,7 +193,8 @@ def _batches(
     documents = None if corpus.documents is None else Documents(np.asarray(corpus.documents))
     advance, longest = partial(progress.count, "tokenising", total=len(corpus)), max(LONGEST, settings.max_length)
     columns = corpus.view_columns[: plan.columns]
-    tables = [build_table(corpus, model.tokenizer, column, advance, longest=longest) for column in columns]
+    make_table = partial(build_table, corpus, model.tokenizer, advance=advance, longest=longest)
+    tables = [make_table(column) for column in columns]
     if not (template.prefix or template.suffix):
         left = rows[np.all([table.lengths(rows) > 0 for table in tables], axis=0)]
         if len(left) < 2:
@@ -172,6 +212,9 @@ def _batches(
         labels,
         documents,
         separate_documents=documents is None or documents.largest_share(rows) <= _MOST_IN_ONE,
+        leads=_leads(
+            plan, model, settings.max_length, lambda column, before: make_table(columns[column], before=before)
+        ),
     )
     if line := notice_of_cut(batches, bool(corpus.report.split)):
         notice(line)
@@ -194,12 +237,38 @@ def _batches(
     return batches
 
 
+def _leads(
+    plan: Plan, model: Encoder, max_length: int, make_table: Callable[[int, str], TokenTable]
+) -> dict[str, Lead]:
+    """The prompts of views, by their side.
+
+    Args:
+        plan: with the views and the prompts.
+        model: the encoder.
+        max_length: tokens of an input.
+        make_table: the tokens of a column's texts with something before each.
+
+    Raises:
+        SettingsError: a prompt leaves no room for a text.
+    """
+    found = dict[str, Lead]()
+    for side in {view.side for view in plan.views} - {"bare"}:
+        if prompt := str(getattr(plan.prompts, side)):
+            ids, end = seam(model.tokenizer.backend_tokenizer, prompt)
+            if len(model.tokenizer(prompt)["input_ids"]) > max_length - 4:  # tokens of a text that it must leave
+                raise SettingsError(f"max_length={max_length} leaves no room for a text behind {prompt!r}: raise it")
+            columns = sorted({view.column for view in plan.views if view.side == side and end})
+            tables = {column: make_table(column, end) for column in columns}
+            found[side] = Lead(ids, model.left_out(prompt), tables)
+    return found
+
+
 def _mined(
     plan: Plan, options: MNRL, corpus: Corpus, batches: Batches, progress: Progress
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """The mined candidates of all rows of the corpus, and their teacher's scores; the first process makes them."""
     rows, whole = batches.rows, options.reads_whole_documents
-    how: dict[str, Any] = {"by": options.mined_by, "at_most": options.at_most, "whole": whole}
+    how: dict[str, Any] = {"by": options.mined_by, "at_most": options.at_most, "whole": whole, "prompts": plan.prompts}
 
     def made() -> tuple[np.ndarray, np.ndarray | None]:
         mining, asking = (partial(progress.count, what, total=len(rows)) for what in ("mining", "asking the teacher"))

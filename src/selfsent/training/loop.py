@@ -48,6 +48,19 @@ _UNKNOWN = 10**9
 """Steps of a run with a budget before its first one."""
 
 
+def precision_of(
+    settings: Settings, directory: RunDirectory, notice: Callable[[str], None] = lambda line: None
+) -> Precision:
+    """Precision of a run; with `auto` a resumed run keeps the one it started with."""
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    earlier: Precision | None = directory.record.get("precision") if directory.resumed else None
+    if settings.precision != "auto" or earlier is None:
+        return resolve_precision(settings.precision, device)
+    if earlier == "bfloat16" and not computes_bfloat16(device):
+        notice("the run keeps the bfloat16 that it started with, which is slow on this processor")
+    return earlier
+
+
 class Loop:
     """One run of one learner over its batches.
 
@@ -76,7 +89,7 @@ class Loop:
         self.learner, self.batches, self.settings = learner, batches, settings
         self.directory, self.run_config, self.finish = directory, run_config, finish
         use_cpu = not torch.cuda.is_available()
-        self.precision = self._precision_on("cpu" if use_cpu else "cuda")
+        self.precision = precision_of(settings, directory, self.notice)
         # Without mixed precision of its own, which would hold for the whole process and every later run.
         self.accelerator = Accelerator(cpu=use_cpu, mixed_precision=None if is_initialized() else "no")
         self.accelerator.native_amp, self.accelerator.scaler = False, None
@@ -106,15 +119,6 @@ class Loop:
         self.figures: dict[str, float] = {}
         self.stopped = threading.Event()
         self.stopping = False
-
-    def _precision_on(self, device: str) -> Precision:
-        """Precision of the run; with `auto` a resumed run keeps the one it started with."""
-        earlier: Precision | None = self.directory.record.get("precision") if self.directory.resumed else None
-        if self.settings.precision != "auto" or earlier is None:
-            return resolve_precision(self.settings.precision, device)
-        if earlier == "bfloat16" and not computes_bfloat16(device):
-            self.notice("the run keeps the bfloat16 that it started with, which is slow on this processor")
-        return earlier
 
     def run(self) -> None:
         """Train from the newest checkpoint to the end, and save the model.

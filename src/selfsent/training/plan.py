@@ -14,15 +14,18 @@ import numpy as np
 from selfsent.data.corpus import Corpus
 from selfsent.data.views.view import View
 from selfsent.errors import SettingsError, guess
-from selfsent.methods import Method, whose_option
+from selfsent.methods import METHODS, Method, whose_option
 from selfsent.methods.method import STATIC_STEPS, MethodOptions
 from selfsent.methods.positives import NOISES
 from selfsent.methods.postprocessing import whitened
 from selfsent.models.bases import resolve, weights_digest
 from selfsent.models.encoder import Pooling
 from selfsent.models.heads.options import CNN_POOL, HEADS, POOLINGS, name_of
+from selfsent.models.lora import require_peft
+from selfsent.models.prompts import Prompts
 from selfsent.models.saved import (
     is_bare_table,
+    is_recurrent,
     is_sentence_encoder,
     is_static,
     is_trained_transformer,
@@ -55,6 +58,10 @@ class Plan:
         ignored: settings the user gave that mean nothing to this method.
         longest: most steps where the user did not say how long; None for no limit.
         head: options of the head that the encoder is given; None to leave it as it is.
+        sizes: of vectors that are trained for besides the whole, in descending order.
+        lora: rank of the adapters that are trained in place of the transformer; None to train that.
+        keep_adapter: whether they are saved by themselves.
+        prompts: before queries, documents, and texts of one kind.
     """
 
     method: Method
@@ -67,12 +74,18 @@ class Plan:
     ignored: tuple[str, ...] = ()
     longest: int | None = None
     head: Any = None
+    sizes: tuple[int, ...] = ()
+    lora: int | None = None
+    keep_adapter: bool = False
+    prompts: Prompts = Prompts()  # noqa: RUF009 — it is frozen
 
     def summary(self) -> str:
         """The plan in one line."""
         how = "a fit, without steps" if self.method.closed_form else self.settings.summary()
         pooled = f"pooling {self.pooling}, " if self.pooling else ""
-        return f"{self.method.name} from {self.base}: {pooled}{how}{whitened(self.whiten)}"
+        adapted = f", LoRA of rank {self.lora}" if self.lora else ""
+        of_sizes = f", for sizes {','.join(map(str, self.sizes))}, too" if self.sizes else ""
+        return f"{self.method.name} from {self.base}: {pooled}{how}{adapted}{whitened(self.whiten)}{of_sizes}"
 
     @property
     def encoders(self) -> list[Path]:
@@ -169,6 +182,9 @@ def config_of(plan: Plan, corpus: Corpus, rows: np.ndarray) -> dict[str, Any]:
         **({"head": {"name": name_of(plan.head), **dataclasses.asdict(plan.head)}} if plan.head else {}),
         "dropout": plan.dropout,
         "whiten": plan.whiten,
+        **({"sizes": list(plan.sizes)} if plan.sizes else {}),
+        **({"lora": plan.lora, "keep_adapter": plan.keep_adapter} if plan.lora else {}),
+        **({"prompts": dataclasses.asdict(plan.prompts)} if plan.prompts else {}),
         "corpus": {
             "source": corpus.source,
             "fingerprint": corpus.fingerprint,
@@ -214,17 +230,22 @@ def make_plan(method: Method, base: str | Path | None = None, **changes: Any) ->
     limited = preset is not None or changes.keys() & set(DURATIONS)
     longest = None if limited else STATIC_STEPS if is_static(directory) else method.published.steps
     chosen_head = _head(method, model, changes)
-    start = default_settings(method, base)  # raises where the method cannot train the base
+    _check_lora(method, model, directory)
+    start = default_settings(method, base, bool(model.lora))  # raises where the method cannot train the base
     settings, options, ignored = _changed(method, method.published if preset else start, changes)
     if options.reads_whole_documents and not preset and "max_length" not in changes:
         settings = settings.but(max_length=LONGEST_DOCUMENT)
     if whiten is None:
-        whiten = method.static_whiten if not preset and knows and is_bare_table(directory) else 0.0
-    _check(method, settings, options, whiten)
+        turned = knows and is_bare_table(directory) and not (preset or model.sizes)
+        whiten = method.static_whiten if turned else 0.0
+    _check(method, settings, options, whiten, model.sizes)
     if pooling is None and head != CNN_POOL:
         own = saved or method.pooling
         pooling = cast(Pooling, own) if own in POOLINGS else None
-    return Plan(method, options, settings, str(base), pooling, dropout, float(whiten), ignored, longest, chosen_head)
+    joins = any(view.second_column is not None for view in options.views())
+    prompts = Prompts.of(directory, model.query_prompt, model.document_prompt, model.prompts and not joins)
+    made = method, options, settings, str(base), pooling, dropout, float(whiten), ignored, longest, chosen_head
+    return Plan(*made, model.sizes, model.lora, model.keep_adapter, prompts)
 
 
 def default_plan(corpus: Corpus, base: str | Path | None, **given: Any) -> tuple[Plan, str]:
@@ -276,7 +297,7 @@ def _changed(method: Method, start: Settings, changes: Mapping[str, Any]) -> tup
     return settings, method.options(**{name: changes[name] for name in changes if name in own}), ignored
 
 
-def _check(method: Method, settings: Settings, options: Any, whiten: float) -> None:
+def _check(method: Method, settings: Settings, options: Any, whiten: float, sizes: tuple[int, ...]) -> None:
     """Reject conflicting settings.
 
     Raises:
@@ -286,6 +307,13 @@ def _check(method: Method, settings: Settings, options: Any, whiten: float) -> N
         raise SettingsError("whitening is whitened already: leave out `whiten`, or give `strength`")
     if whiten and any(view.second_column is not None for view in options.views()):
         raise SettingsError(f"{method.name} makes scores, not vectors that could be whitened: leave out `whiten`")
+    if whiten and getattr(options, "space", None) == "teacher":
+        raise SettingsError("whitening leaves the space of the teacher: leave out `whiten` or space=teacher")
+    if sizes and not method.learner.nests:
+        able = ", ".join(name for name, other in METHODS.items() if other.learner.nests)
+        raise SettingsError(f"`matryoshka` is for methods whose loss compares vectors: {able}")
+    if sizes and whiten:
+        raise SettingsError("whitening turns vectors, so that sizes are lost: leave out `matryoshka` or `whiten`")
     check_batch_size(method, options, settings.batch_size)
     if options.is_batchwise and settings.accumulate > 1:
         raise SettingsError(
@@ -296,6 +324,23 @@ def _check(method: Method, settings: Settings, options: Any, whiten: float) -> N
         raise SettingsError(f"{method.name} does not compare the sentences of a batch: give accumulate instead")
     if settings.mini_batch_size and method.name == "infomax":
         raise SettingsError("infomax compares all tokens of a batch, not vectors alone: lower batch_size instead")
+
+
+def _check_lora(method: Method, model: ModelOptions, directory: Path) -> None:
+    """Reject adapters where there is nothing to adapt.
+
+    Raises:
+        SettingsError: there is not, or peft is not installed.
+    """
+    if not model.lora:
+        if model.keep_adapter:
+            raise SettingsError("keep_adapter is for training with lora: give its rank, such as lora=16")
+        return
+    if method.closed_form:
+        raise SettingsError(f"{method.name} trains no transformer: leave out lora")
+    if is_static(directory) or is_recurrent(directory):
+        raise SettingsError("lora is for transformers, such as bundled-encoder: leave it out, or give another `base`")
+    require_peft()
 
 
 def check_batch_size(method: Method, options: Any, size: int) -> None:

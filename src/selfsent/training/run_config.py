@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from selfsent.errors import SettingsError
 from selfsent.models.heads.options import HEADS
 from selfsent.naming import names
 from selfsent.settings import check_limits, setting
@@ -29,6 +30,13 @@ class ModelOptions:
     )
     head: str | None = setting(None, "a CNN to put before, or in place of, the pooling", choices=tuple(HEADS))
     dropout: float | None = setting(None, "dropout rate of the encoder, instead of its own", minimum=0.0, maximum=0.99)
+    lora: int | None = setting(
+        None,
+        "train adapters of this rank (LoRA), such as 16, and leave the transformer be",
+        minimum=1,
+        maximum=1024,
+    )
+    keep_adapter: bool = setting(False, "save the adapter of --lora by itself, instead of merged with the base")
     whiten: float | None = setting(
         None,
         "whiten the trained encoder's vectors, with a strength of 0 to 1 (default: 0; after neighbours on a table 0.1)",
@@ -37,9 +45,22 @@ class ModelOptions:
         minimum=0.0,
         maximum=1.0,
     )
+    query_prompt: str | None = setting(None, "put before each query, and saved with the model (default: the base's)")
+    document_prompt: str | None = setting(None, "put before each text that queries search (default: the base's)")
+    prompts: bool = setting(True, "prompts before texts, where the base has any or they are given")
+
+    matryoshka: tuple[str, ...] = setting((), "sizes, as 256,128: so many first numbers are vectors too", metavar="N,N")
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "matryoshka", names(self.matryoshka))
         check_limits(self)
+        if not all(str(size).isdecimal() and int(size) for size in self.matryoshka):
+            raise SettingsError(f"matryoshka is {','.join(map(str, self.matryoshka))}; it must be sizes: 256,128,64")
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The sizes of vectors that are trained for, in descending order."""
+        return tuple(sorted({int(size) for size in self.matryoshka}, reverse=True))
 
 
 @dataclass(frozen=True)
@@ -63,9 +84,9 @@ class RunConfig:
     warranty: float | None = setting(
         None,
         "keep of the training only what finds more in held-out documents and costs general sentences X points at most"
-        " (default: 0.3), if nothing the base itself: see docs/exam.md",
+        " (default: 0.5), if nothing the base itself: see docs/exam.md",
         nargs="?",
-        const=0.3,
+        const=0.5,
         minimum=0.0,
     )
     trackers: tuple[str, ...] = setting((), "also log to tensorboard, wandb, mlflow ...", flags=("--track",))

@@ -12,7 +12,7 @@ from selfsent.data.corpus import Corpus
 from selfsent.errors import TrainingError
 from selfsent.locks import lock_range
 from selfsent.models.encoder import Encoder
-from selfsent.models.encoding import encode
+from selfsent.models.encoding import encode, prompt_of
 from selfsent.models.fingerprint import files_fingerprint
 from selfsent.models.precision import quicken
 from selfsent.resumable import RowTable
@@ -58,7 +58,8 @@ def cached_vectors(
         TrainingError: a vector is not finite, or has numbers beyond 65,504.
     """
     length = min(max_length, int(encoder.tokenizer.model_max_length))
-    key = json.dumps([_FORMAT, column, length, precision, files_fingerprint(name)]).encode()
+    how = [_FORMAT, column, length, precision, files_fingerprint(name), prompt_of(encoder)]
+    key = json.dumps(how if how[-1] else how[:-1]).encode()
     directory = corpus.directory / f"vectors-{hashlib.sha256(key).hexdigest()[:16]}"
     table = RowTable(directory, len(corpus), encoder.embedding_size, np.float16)
     # The same chunks in every process, as rounding depends a little on the batch.

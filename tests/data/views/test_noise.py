@@ -8,13 +8,11 @@ from selfsent.data.packed import IGNORED
 from selfsent.data.random import make_key, uniforms
 from selfsent.data.views.noise import (
     AddWords,
-    Chain,
     DeleteWords,
     MaskTokens,
     MaskWords,
     PickWords,
     ReplaceWords,
-    SwapPairs,
     SwapWords,
 )
 from selfsent.data.views.tokens import Template, Tokens
@@ -25,7 +23,7 @@ ORDINARY = np.arange(200) >= 7
 TEMPLATE = Template((1,), (2,), 3, ORDINARY)
 NOISES = [
     *(DeleteWords(0.6), PickWords(4), MaskTokens()),
-    *(SwapWords(0.5), MaskWords(0.5), ReplaceWords(0.5), AddWords(0.5), SwapPairs(0.5)),
+    *(SwapWords(0.5), MaskWords(0.5), ReplaceWords(0.5), AddWords(0.5)),
 ]
 each_noise = pytest.mark.parametrize("noise", NOISES, ids=str)
 
@@ -79,10 +77,6 @@ def test_noise_equals_lists_of_words(ratio):
     assert damaged(MaskWords(ratio), batch) == each(naive.exchange, words, chances, ratios, masks)
     assert damaged(ReplaceWords(ratio), batch) == each(naive.exchange, words, chances, ratios, others)
     assert damaged(AddWords(ratio), batch) == each(naive.add, words, chances, ratios, others)
-    assert damaged(SwapPairs(ratio), batch) == each(naive.swap_pairs, words, chances_of(batch, draw=1), ratios)
-    kept = DeleteWords(0.3)(batch, KEY, TEMPLATE)
-    behind = each(naive.swap_pairs, sentences_of(kept), chances_of(kept, draw=1), ratios)
-    assert damaged(Chain((DeleteWords(0.3), SwapPairs(ratio))), batch) == behind
 
 
 def test_shares_are_the_ratio():

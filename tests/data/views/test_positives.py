@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from naive import passages
-from selfsent.data.views.positives import WHOLE, Documents, Mixed, Neighbour, Span, Surroundings, Title
+from selfsent.data.views.positives import WHOLE, Documents, Mixed, Span, Surroundings, Title
 
 SIZES = (5, 1, 8, 2, 3)
 """Sentences of each document."""
@@ -121,12 +121,6 @@ def test_both_views_of_a_mixture_are_of_one_kind_each_as_likely(documents):
             drawn[kinds[0] if len(kinds) == 1 else "several"] += 1
     assert min(drawn.values()) > 0.7 * 300 * sum(size - 1 for size in SIZES if size > 3) / 3
     assert set(drawn) == {"surroundings", "title", "neighbour", "several"}
-
-
-@pytest.mark.parametrize("away", [1, -1, 2])
-def test_a_neighbour_is_the_next_sentence_or_itself_at_the_ends(documents, away):
-    for number, place, found in read(documents, Neighbour(away)):
-        assert found == [place + away if 0 <= place + away < SIZES[number] else place]
 
 
 def test_documents_know_how_many_sentences_they_have(documents):

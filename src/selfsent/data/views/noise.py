@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from selfsent.data.random import uniforms
-from selfsent.data.views.tokens import Template, Tokens
+from selfsent.data.views.tokens import IGNORED, Template, Tokens
 from selfsent.errors import SettingsError
 
 
@@ -134,23 +134,6 @@ class SwapWords(_WordNoise):
 
 
 @dataclass(frozen=True)
-class SwapPairs(_WordNoise):
-    """Disjoint pairs of neighbouring words are swapped with probability `ratio`.
-
-    The pairs are the first two words, the third and the fourth, and so on (Hill, Cho and Korhonen 2016, section 2.1).
-    """
-
-    ratio: float = 0.1
-
-    def _damaged(self, words: _Words, template: Template) -> Tokens:
-        has_next = np.append(words.sentence[1:] == words.sentence[:-1], False)
-        left = np.flatnonzero((words.position % 2 == 0) & has_next & (words.uniform(draw=1) < self.ratio))
-        order = np.arange(len(words.sentence))
-        order[left], order[left + 1] = left + 1, left
-        return words.tokens.take_words(order)
-
-
-@dataclass(frozen=True)
 class CropWords(_WordNoise):
     """Keep one run of words of each sentence: a share drawn from 0 to `ratio` of them, at least one, from anywhere.
 
@@ -217,8 +200,6 @@ class MaskTokens:
 
     def __call__(self, tokens: Tokens, key: int, template: Template) -> Tokens:
         """Mask tokens of every sentence, and set the targets."""
-        from selfsent.data.packed import IGNORED  # torch is slow to import, and augmenters of text need none
-
         if template.mask is None:
             raise SettingsError("masking needs a mask token, which this base has not: choose another base or method")
         if len(tokens.ids) == 0:
@@ -230,19 +211,6 @@ class MaskTokens:
         other = ordinary[(uniforms(key, rows, within, draw=2) * len(ordinary)).astype(np.int64)]
         ids = np.where(chosen & (kind < 0.8), template.mask, np.where(chosen & (kind >= 0.9), other, tokens.ids))
         return replace(tokens, ids=ids, targets=np.where(chosen, tokens.ids, IGNORED))
-
-
-@dataclass(frozen=True)
-class Chain:
-    """One noise after the other; they must use different draws, such as `DeleteWords` and `SwapPairs`."""
-
-    noises: tuple[Noise, ...]
-
-    def __call__(self, tokens: Tokens, key: int, template: Template) -> Tokens:
-        """Damage every sentence by each."""
-        for noise in self.noises:
-            tokens = noise(tokens, key, template)
-        return tokens
 
 
 def _is_largest(values: np.ndarray, sentence: np.ndarray) -> np.ndarray:

@@ -157,26 +157,6 @@ class Surroundings:
 
 
 @dataclass(frozen=True)
-class Neighbour:
-    """The sentence at a fixed distance from a row in its document; the row itself where there is none.
-
-    Args:
-        away: 1 for the next sentence, -1 for the one before.
-    """
-
-    away: int = 1
-
-    length_option = None
-
-    def __call__(self, rows: np.ndarray, key: int, documents: Documents) -> tuple[np.ndarray, np.ndarray]:
-        """The neighbour of each row."""
-        first, position, last = documents.around(rows)
-        there = position + self.away
-        positions = np.where((there < first) | (there >= last), position, there)
-        return documents.rows(positions), np.ones(len(rows), dtype=np.int64)
-
-
-@dataclass(frozen=True)
 class Title:
     """The first sentence of a row's document, its title where there is one; or, as `positive`, all that follows it.
 

@@ -9,6 +9,9 @@ import numpy as np
 
 from selfsent.data.ragged import ranges
 
+IGNORED = -1
+"""Target of a position without prediction."""
+
 if TYPE_CHECKING:
     from selfsent.data.packed import Packed
 
@@ -71,6 +74,21 @@ class Tokens:
         index = ranges(self.starts[sentences], lengths)
         return Tokens(self.ids[index], lengths, self.word_starts[index], self.rows[sentences])
 
+    def after(self, ids: np.ndarray) -> Tokens:
+        """The sentences with the same tokens, (n,), before each; these are no targets."""
+        places = np.repeat(self.starts, len(ids))
+        inserted = np.tile(ids, len(self.lengths))
+        targets = None if self.targets is None else np.insert(self.targets, places, IGNORED)
+        starts = np.insert(self.word_starts, places, True)
+        return Tokens(np.insert(self.ids, places, inserted), self.lengths + len(ids), starts, self.rows, targets)
+
+    def with_first(self, places: np.ndarray, others: Tokens) -> Tokens:
+        """The sentences with `others` in place of those at `places`, (chosen,); without targets."""
+        parts = zip(*((each.ids, each.lengths, each.word_starts, each.rows) for each in (self, others)), strict=True)
+        order = np.arange(len(self.lengths))
+        order[places] = len(order) + np.arange(len(places))
+        return Tokens(*map(np.concatenate, parts)).select(order)
+
     def joined(self, rows: np.ndarray, counts: np.ndarray) -> Tokens:
         """The same tokens with each `counts`, (rows,), sentences joined into one; noise depends on `rows`, (rows,)."""
         ends = np.concatenate(([0], np.cumsum(self.lengths)))[np.cumsum(counts)]
@@ -116,7 +134,7 @@ class Template:
 
     def pack(self, tokens: Tokens, max_length: int) -> Packed:
         """Cut sentences to `max_length` tokens in all, put the special tokens around them, and pack them."""
-        from selfsent.data.packed import IGNORED, Packed  # torch is slow to import, and augmenters of text need none
+        from selfsent.data.packed import Packed  # torch is slow to import, and augmenters of text need none
 
         room = max_length - len(self.prefix) - len(self.suffix)
         if tokens.lengths.max(initial=0) > room:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from selfsent.data.random import uniforms
 from selfsent.data.views.noise import Noise
 from selfsent.data.views.positives import Passage
+
+ViewSide = Literal["query", "document", "symmetric", "bare"]
+"""What a view's texts are: queries, documents that they search, texts of one kind; or without a prompt in any case."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,8 @@ class View:
     With a `sampler` it reads other sentences of the corpus instead of those of the batch, with a `passage` other
     sentences of the same document, joined as one, and one that is `mined` that candidate of the row, counted from 0.
     One that is `precomputed` brings the vectors of the learner's frozen part, computed once. With a `second_column`,
-    the text of that column follows the first one, as one input.
+    the text of that column follows the first one, as one input. The model's prompt for its `side` stands before it;
+    words that are predicted are `bare`.
     """
 
     column: int = 0
@@ -50,3 +55,4 @@ class View:
     precomputed: bool = False
     second_column: int | None = None
     mined: int | None = None
+    side: ViewSide = "symmetric"

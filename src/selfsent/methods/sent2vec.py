@@ -1,4 +1,4 @@
-"""FastSent and Sent2Vec: a sum or mean of word vectors predicts words."""
+"""Sent2Vec: the mean of word vectors predicts words."""
 
 from __future__ import annotations
 
@@ -10,28 +10,16 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from selfsent.data.packed import Packed
+from selfsent.data.views.view import View
 from selfsent.distributed import gathered
 from selfsent.errors import BaseEncoderError
-from selfsent.methods.method import OF_DOCUMENTS, STATIC, Learner, Loss, Method, MethodOptions
-from selfsent.methods.positives import POSITIVES, ViewOptions
+from selfsent.methods.method import STATIC, Learner, Loss, Method, MethodOptions
 from selfsent.models.assemble import freeze_after_tokens
 from selfsent.models.encoder import Encoder
 from selfsent.settings import Settings, setting
 
 _SPREAD = 0.02
 """Standard deviation of the initial output vectors."""
-
-
-@dataclass(frozen=True)
-class FastSent(ViewOptions):
-    """FastSent.
-
-    −Σ log softmax(U s)ᵥ, s the sum of the word vectors of a sentence, v the words of its neighbour.
-
-    Hill, Cho and Korhonen, 2016. arXiv:1602.03483.
-    """
-
-    positives: str = setting("neighbours", POSITIVES)
 
 
 @dataclass(frozen=True)
@@ -46,59 +34,14 @@ class Sent2Vec(MethodOptions):
     negatives: int = setting(10, "other words that each word is held against", minimum=1)
     threshold: float = setting(1e-4, "share of all words above which a word is predicted less often", above=0.0)
 
-
-def _output_vectors(model: Encoder) -> nn.Embedding:
-    """An output vector for each entry of the vocabulary; of static embeddings nothing but the table is trained."""
-    if model.is_static:
-        freeze_after_tokens(model)
-    output = nn.Embedding(model.vocabulary_size, model.hidden_size if model.is_static else model.embedding_size)
-    nn.init.normal_(output.weight, std=_SPREAD)
-    return output
+    def views(self) -> tuple[View, ...]:
+        """The sentence, whose words are predicted."""
+        return (View(side="bare"),)
 
 
 def _sums(words: Tensor, packed: Packed) -> Tensor:
     """(n, d) sums over the sentences of (tokens, d) word vectors."""
     return words.new_zeros(len(packed), words.shape[1]).index_add(0, packed.sentence, words)
-
-
-class FastSentLearner(Learner):
-    """−Σ log softmax(U s)_w over the words w next to a sentence, s the sum of its word vectors (Hill et al. 2016, 2.2).
-
-    U has an output vector for each entry of the vocabulary. The paper trains a table of word vectors; any encoder but a
-    table predicts by its sentence vector instead of a sum.
-
-    | | shape | |
-    |---|---|---|
-    | `views[0]` | n sentences |  |
-    | `views[1]` | n sentences | a neighbour of each in its document |
-    | loss | a sum | over the words of `views[1]` |
-
-    Example:
-        >>> learner = FastSentLearner(model, FastSent())
-        >>> batch = pack(model, ["a cat sat", "dogs bark"]), pack(model, ["the day", "night"])
-        >>> learner(batch).count
-        3
-    """
-
-    options: FastSent
-    special: Tensor
-
-    def __init__(self, model: Encoder, options: FastSent) -> None:
-        super().__init__(model, options)
-        self.output = _output_vectors(model)
-        special = torch.zeros(model.vocabulary_size, dtype=torch.bool)
-        special[[number for number in model.tokenizer.all_special_ids if number < len(special)]] = True
-        self.register_buffer("special", special, persistent=False)
-
-    def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
-        """The loss of one batch of sentences and their neighbours; all words of one share its scores."""
-        sentences, neighbours = views
-        static = self.model.is_static
-        s = _sums(self.model.token_vectors(sentences), sentences) if static else self.model(sentences)
-        scores = F.linear(s, self.output.weight).float()
-        chosen = ~self.special[neighbours.ids]
-        owner, ids = neighbours.sentence[chosen], neighbours.ids[chosen]
-        return Loss(scores.logsumexp(dim=1)[owner].sum() - scores[owner, ids].sum(), len(ids))
 
 
 class Sent2VecLearner(Learner):
@@ -131,7 +74,9 @@ class Sent2VecLearner(Learner):
             kind = model.transformer.config.model_type if model.has_transformer else "recurrent network"
             other = f"this base is a {kind}: choose another base, such as bundled"
             raise BaseEncoderError(f"sent2vec trains a table of token vectors, and {other}")
-        self.output = _output_vectors(model)
+        freeze_after_tokens(model)
+        self.output = nn.Embedding(model.vocabulary_size, model.hidden_size)
+        nn.init.normal_(self.output.weight, std=_SPREAD)
         self.register_buffer("frequency", torch.full((model.vocabulary_size,), 1 / model.vocabulary_size))
 
     def prepare(self, batches: Iterable[Sequence[Packed]]) -> None:
@@ -166,13 +111,6 @@ class Sent2VecLearner(Learner):
         """Random numbers of the step in training; always the same ones otherwise."""
         return None if self.training else torch.Generator(self.model.device).manual_seed(0)
 
-
-FastSent.method = Method("fastsent", FastSent, FastSentLearner).but(
-    # Theirs are single sentences, by plain gradient descent.
-    published=Settings(batch_size=1, learning_rate=0.025, epochs=1, warmup=0, optimizer="sgd", clip=0.0),
-    defaults=Settings(batch_size=64, learning_rate=5e-4, epochs=1, max_length=64),
-    aimed_at=OF_DOCUMENTS,
-)
 
 Sent2Vec.method = Method("sent2vec", Sent2Vec, Sent2VecLearner).but(
     # Theirs are single sentences at a rate of 0.2, by plain gradient descent in several threads.

@@ -7,8 +7,8 @@ from selfsent.errors import DataError
 from selfsent.evaluation import hold_out
 from selfsent.evaluation.encoders import as_encoder
 from selfsent.evaluation.stats.duplicates import near_duplicates
-from selfsent.evaluation.tasks import label_free
-from selfsent.evaluation.tasks.label_free import ContextTask, expected_reciprocal_rank
+from selfsent.evaluation.tasks import context
+from selfsent.evaluation.tasks.context import ContextTask, expected_reciprocal_rank
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def test_a_near_duplicate_is_neither_answer_nor_candidate(corpus_of):
 
 def test_blocks_do_not_change_the_ranks(corpus, model, monkeypatch):
     whole = task_of(corpus).score(as_encoder(model))
-    monkeypatch.setattr(label_free, "BLOCK", 100)
+    monkeypatch.setattr(context, "BLOCK", 100)
     assert task_of(corpus).score(as_encoder(model)).score == pytest.approx(whole.score)
 
 
@@ -74,8 +74,8 @@ def test_random_vectors_score_chance(documents_of):
 
 
 def test_shared_words_beat_chance_and_tfidf_and_bm25_stand_beside(corpus, model, monkeypatch):
-    groups, measure = [], label_free.measure
-    monkeypatch.setattr(label_free, "measure", lambda *a, **k: (groups.append(k["groups"]), measure(*a, **k))[1])
+    groups, measure = [], context.measure
+    monkeypatch.setattr(context, "measure", lambda *a, **k: (groups.append(k["groups"]), measure(*a, **k))[1])
     task = task_of(corpus)
     score, tfidf = task.score(as_encoder(model)), task.lexical["tfidf"]
     assert min(score.score, *score.metrics.values()) > 30

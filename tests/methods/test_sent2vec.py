@@ -8,7 +8,7 @@ from naive import predictions
 from selfsent.methods import get_method
 from selfsent.models.loading import load_encoder
 
-FASTSENT, METHOD = get_method("fastsent"), get_method("sent2vec")
+METHOD = get_method("sent2vec")
 SENTENCES = [[20, 21, 22, 20, 20], [24, 25], [23]]
 """The longest first: packed batches hold them so, and random numbers are drawn in their order."""
 
@@ -57,27 +57,3 @@ def test_a_batch_of_single_words_has_no_loss(learner):
     loss = learner(negatives=3)([tiny.pack([[20], [21]])])
     assert (loss.total.item(), loss.count) == (0, 0)
     loss.total.backward()
-
-
-@pytest.fixture
-def fastsent(base_of):
-    torch.manual_seed(0)
-    return lambda **options: FASTSENT.learner(load_encoder(base_of(tiny.STATIC)), FASTSENT.options(**options))
-
-
-def test_fastsent_equals_loops_over_words(fastsent):
-    made = fastsent()
-    torch.nn.init.normal_(made.output.weight)
-    sentences, beside = [[20, 21, 22, 20], [23], [24, 25]], [[30, 31], [20, 20, 32], [33]]
-    loss = made([tiny.pack(sentences), tiny.pack(beside)])
-    table, output = made.model.table.weight.tolist(), made.output.weight.tolist()
-    total, count = predictions.fastsent(sentences, beside, table, output)
-    assert loss.count == count
-    assert loss.total.item() == pytest.approx(total, rel=1e-4)
-
-
-def test_special_tokens_are_not_predicted(base_of, encoder_of):
-    made = FASTSENT.learner(encoder_of("bert"), FASTSENT.options())
-    first = made.model.tokenizer.all_special_ids[0]
-    batch = [tiny.pack([[first, 20, 21]]), tiny.pack([[first, 22, first]])]
-    assert made(batch).count == 1

@@ -1,0 +1,132 @@
+"""The label-free score of an encoder on unjudged text: a sentence finds the one that follows it in its document.
+
+Near-duplicates of query or answer are excluded, as finding them needs no understanding; ties count against the
+answer; documents are resampled for the interval. Candidates are not sampled: the expectation over all samples is
+computed exactly, so that scores do not depend on a draw, and corpora of different size are comparable.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from selfsent.data.corpus import Corpus
+from selfsent.data.vector_files import inner
+from selfsent.errors import DataError
+from selfsent.evaluation.datasets.declared import fingerprint
+from selfsent.evaluation.encoder import Encoder
+from selfsent.evaluation.hold_out import NO_NEIGHBOURS, WITHOUT_DOCUMENTS, Numbers, Subset, limited
+from selfsent.evaluation.lexical import LEXICAL, LexicalEncoder
+from selfsent.evaluation.results import Score, measure, signature
+from selfsent.evaluation.stats.duplicates import near_duplicates
+from selfsent.evaluation.stats.metrics import mean
+from selfsent.evaluation.stats.resampling import Floats
+
+CONTEXT = "context"
+CANDIDATES = 100  # candidates per query, the answer included; None for all
+CUTOFF = 10  # ranks that count
+TIE = 1e-6  # closer cosines are ties, and ties count against the answer, so that constant vectors get no score
+BLOCK = 1 << 22  # similarities held at once: 16 MiB of float32
+
+
+class ContextTask:
+    """Each sentence must find the next one of its document, among sentences from elsewhere; the score is MRR@10.
+
+    Args:
+        corpus: sentences with documents.
+        rows: the sentences to use, in order within documents.
+        candidates: number of candidates per query, the answer included; None for all.
+
+    Raises:
+        DataError: the corpus has no documents, or none with two different sentences.
+    """
+
+    name = CONTEXT
+
+    def __init__(self, corpus: Corpus | Subset, rows: Numbers, candidates: int | None = CANDIDATES) -> None:
+        if corpus.documents is None:
+            raise DataError(WITHOUT_DOCUMENTS)
+        rows = limited(corpus, corpus.documents, rows)
+        self.texts, self.candidates = corpus.texts(rows), candidates
+        self.document = np.unique(corpus.documents[rows], return_inverse=True)[1].astype(np.int64)
+        """(n,) document number of each sentence."""
+        self.near = near_duplicates(self.texts)
+        one, other = self.near.nonzero()
+        alike = np.bincount(one[other == one + 1], minlength=len(rows)) > 0
+        has_next = np.append(self.document[1:] == self.document[:-1], False)
+        self.queries: Numbers = np.flatnonzero(has_next & ~alike)
+        """The sentences with an answer, the next one."""
+        self._data = fingerprint({"text": self.texts, "document": self.document.tolist()})
+        if len(self.queries) < 2:
+            raise DataError(NO_NEIGHBOURS)
+
+    def score(self, encoder: Encoder) -> Score:
+        """The score of an encoder, with an interval over documents, and those of TF-IDF and BM25 as metrics."""
+        if isinstance(encoder, LexicalEncoder) and encoder.kind in self.lexical:
+            return replace(self.lexical[encoder.kind], metrics={})
+        return replace(self._score(encoder), metrics={kind: one.score for kind, one in self.lexical.items()})
+
+    @cached_property
+    def lexical(self) -> dict[str, Score]:
+        """The scores of `tfidf` and `bm25`, with document frequencies of all sentences."""
+        return {kind: self._score(LexicalEncoder(kind)) for kind in LEXICAL}
+
+    def reciprocal_ranks(self, vectors: Any, texts: Any = None) -> Floats:
+        """The (expected) reciprocal rank of each query's answer, 0 beyond the cutoff.
+
+        Args:
+            vectors: (n, d) unit vectors of all sentences as queries; an array or a scipy sparse matrix.
+            texts: (n, d) of the same sentences as candidates, if they differ.
+        """
+        texts, size, found = vectors if texts is None else texts, max(1, BLOCK // len(self.texts)), []
+        for start in range(0, len(self.queries), size):
+            block = self.queries[start : start + size]
+            line, answer = np.arange(len(block)), block + 1
+            similarity = inner(vectors[block], texts)
+            excluded = (self.near[block] + self.near[answer]).toarray().astype(bool)
+            excluded[line, answer] = True
+            as_near = similarity >= similarity[line, answer][:, None] - TIE
+            found.append(np.stack([(as_near & ~excluded).sum(1), (~excluded).sum(1)]))
+        beaten, others = np.concatenate(found, axis=1)
+        if self.candidates is None:
+            return np.where(beaten < CUTOFF, 1 / (1 + beaten), 0.0)
+        return expected_reciprocal_rank(beaten, others, self.candidates - 1, CUTOFF)
+
+    def _score(self, encoder: Encoder) -> Score:
+        ranks, groups = self.reciprocal_ranks(*encoder.sides(self.texts, self.texts)), self.document[self.queries]
+        size = {"c": self.candidates or "all", "s": len(self.texts), "n": len(ranks), "docs": len(np.unique(groups))}
+        size |= {"data": self._data, "pool": encoder.pooling, "v": 1}
+        label = signature(CONTEXT, f"mrr@{CUTOFF}", encoder.measure, "next", **size)
+        return measure(CONTEXT, mean(ranks), len(ranks), signature=label, groups=groups)
+
+
+def expected_reciprocal_rank(beaten_by: Numbers, others: Numbers, drawn: int, cutoff: int) -> Floats:
+    """The mean over all samples of candidates of 1/rank, 0 beyond the cutoff.
+
+    Args:
+        beaten_by: (n,) candidates as near as the answer.
+        others: (n,) candidates in all, the answer not among them.
+        drawn: candidates in a sample, without replacement.
+        cutoff: last rank that counts.
+    """
+    before = np.arange(cutoff)
+    drawn_of, worse = np.minimum(drawn, others)[:, None], (others - beaten_by)[:, None]
+    # Hypergeometric distribution by log gamma: scipy.stats.hypergeom is a hundred times slower.
+    log_chance = (
+        _log_choices(beaten_by[:, None], before)
+        + _log_choices(worse, drawn_of - before)
+        - _log_choices(others[:, None], drawn_of)
+    )
+    return np.asarray(np.exp(log_chance) @ (1 / (1 + before)), np.float64)
+
+
+def _log_choices(among: Numbers, chosen: Numbers) -> Floats:
+    """The log of binomial coefficients, broadcast; -inf for none."""
+    from scipy.special import gammaln
+
+    possible = (chosen >= 0) & (chosen <= among)
+    few = np.where(possible, chosen, 0)
+    return np.where(possible, gammaln(among + 1) - gammaln(few + 1) - gammaln(among - few + 1), -np.inf)
