@@ -102,10 +102,10 @@ def markup(clones: Path, name: str, *under: str, end: str = ".md") -> Iterator[D
 
 
 def jargon(packages: Path) -> Iterator[Document]:
-    """The entries of the Jargon File."""
+    """The Jargon File, in documents of some thirty sentences."""
     text = told(packages / "jargon-text/usr/share/doc/jargon-text/jargon.txt.gz")
-    for entry in re.split(r"\n:(?=[^\n:]{1,40}:)", re.sub(r"[{}]", "", text)):
-        yield [line for part in re.split(r"\n\s*\n", entry) for line in sentences(part)]
+    lines = [line for part in re.split(r"\n\s*\n", re.sub(r"[{}]", "", text)) for line in sentences(part)]
+    yield from (lines[first : first + 30] for first in range(0, len(lines), 30))
 
 
 def sources(clones: Path, packages: Path) -> dict[str, Callable[[], list[Document]]]:
