@@ -10,7 +10,8 @@ import numpy as np
 import torch
 from sides import DEVICE
 
-from selfsent.data.packed import IGNORED, Packed
+from selfsent.data.packed import Packed
+from selfsent.data.targets import IGNORED
 from selfsent.methods import Learner
 
 LENGTH, NEGATIVES = 128, 7

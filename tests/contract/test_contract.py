@@ -9,7 +9,8 @@ import torch
 from cells import BARE, BATCH, GRID, SENTENCES
 
 import tiny
-from selfsent.data.packed import IGNORED, Packed
+from selfsent.data.packed import Packed
+from selfsent.data.targets import IGNORED
 from selfsent.data.views.view import View
 from selfsent.errors import BaseEncoderError, SettingsError
 from selfsent.fast.gradients import clear_gradients, put_lookups

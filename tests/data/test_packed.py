@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from naive.objectives import attention
-from selfsent.data.packed import IGNORED, Packed, concatenate
+from selfsent.data.packed import Packed, concatenate
+from selfsent.data.targets import IGNORED
 from selfsent.fast.attention import packed_attention
 
 LENGTHS = [3, 9, 1, 8, 8, 5, 2, 1, 7]

@@ -6,7 +6,8 @@ import torch
 
 import tiny
 from naive import objectives
-from selfsent.data.packed import IGNORED, Packed
+from selfsent.data.packed import Packed
+from selfsent.data.targets import IGNORED
 from selfsent.methods import get_method
 from selfsent.methods.denoising import MLM, TSDAE
 from selfsent.models.decoders.transformer import SmallDecoder, TiedDecoder

@@ -13,7 +13,8 @@ from torch import Tensor
 from selfsent.augment.augmenter import Sentences, with_capitals_of
 from selfsent.augment.translate import batches
 from selfsent.data.random import uniforms
-from selfsent.data.views.tokens import IGNORED, Template, Tokens
+from selfsent.data.targets import IGNORED
+from selfsent.data.views.tokens import Template, Tokens
 from selfsent.errors import BaseEncoderError
 from selfsent.models.loading import load_encoder
 

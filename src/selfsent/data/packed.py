@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from selfsent.data.ragged import ranges
-from selfsent.data.views.tokens import IGNORED
+from selfsent.data.targets import IGNORED
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 _WASTE = 4096

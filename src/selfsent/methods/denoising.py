@@ -10,8 +10,8 @@ from typing import Literal, cast
 from torch import Tensor, nn
 
 from selfsent.data.packed import Packed
+from selfsent.data.targets import IGNORED
 from selfsent.data.views.noise import AddWords, DeleteWords, MaskTokens, MaskWords, Noise, ReplaceWords, SwapWords
-from selfsent.data.views.tokens import IGNORED
 from selfsent.data.views.view import View
 from selfsent.errors import SettingsError
 from selfsent.methods.losses import head_cross_entropy

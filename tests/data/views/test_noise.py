@@ -4,8 +4,8 @@ import pytest
 import tiny
 from naive import noise as naive
 from naive.noise import is_subsequence, words_of
-from selfsent.data.packed import IGNORED
 from selfsent.data.random import make_key, uniforms
+from selfsent.data.targets import IGNORED
 from selfsent.data.views.noise import (
     AddWords,
     DeleteWords,

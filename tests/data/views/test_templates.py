@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import tiny
-from selfsent.data.packed import IGNORED
+from selfsent.data.targets import IGNORED
 from selfsent.data.views.tokens import Template, Tokens
 
 

@@ -9,7 +9,8 @@ from typing import Protocol
 import numpy as np
 
 from selfsent.data.random import uniforms
-from selfsent.data.views.tokens import IGNORED, Template, Tokens
+from selfsent.data.targets import IGNORED
+from selfsent.data.views.tokens import Template, Tokens
 from selfsent.errors import SettingsError
 
 

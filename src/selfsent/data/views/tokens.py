@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from selfsent.data.ragged import ranges
-
-IGNORED = -1
-"""Target of a position without prediction."""
+from selfsent.data.targets import IGNORED
 
 if TYPE_CHECKING:
     from selfsent.data.packed import Packed

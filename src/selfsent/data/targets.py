@@ -1,0 +1,4 @@
+"""What a model predicts at a position."""
+
+IGNORED = -1
+"""Target of a position without prediction."""
