@@ -122,7 +122,7 @@ class Index(WithVectors, Sized):
             if not share_space((asked[0], student.space), (seen[0], model.space)):
                 raise SettingsError(
                     f"{self.query_model} has no vectors of the space of {name}, so their cosines say nothing: train it"
-                    f" with method=distil teacher={name} space=teacher"
+                    f" by selfsent train --method distil --teacher {name} --space teacher"
                 )
             model.lexical_weight = student.lexical_weight  # words make up for what who asks does not know
         with counting("reading vectors" if self.encoded else "encoding", len(corpus)) as done:

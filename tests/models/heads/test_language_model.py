@@ -11,7 +11,7 @@ from selfsent.errors import BaseEncoderError
 from selfsent.models.heads.language_model import HEAD_FILE, load_head, new_head
 from selfsent.models.loading import load_encoder
 
-MASKED = [name for name in tiny.ARCHITECTURES if name not in (*tiny.CAUSAL, *tiny.ENCODER_DECODER)]
+MASKED = [name for name in tiny.ARCHITECTURES if name not in (*tiny.UNMASKED, *tiny.ENCODER_DECODER)]
 SENTENCES = tiny.make_sentences(6, seed=1)
 
 
