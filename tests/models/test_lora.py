@@ -131,6 +131,8 @@ def test_a_kept_adapter_is_trained_on_by_itself_or_merged_first(base_of, tmp_pat
     run(tmp_path / "first", tmp_path / "on", keep_adapter=True)
     about = json.loads((tmp_path / "on/model/adapter_config.json").read_text())
     assert (about["r"], about["base_model_name_or_path"]) == (4, str(base))
+    whole = adapted(tmp_path / "first/model", keep_adapter=True).sentence_transformer[0].model
+    assert all(weight.requires_grad == ("lora_" in name) for name, weight in whole.named_parameters())
     with pytest.raises(SettingsError, match="has rank 4: give lora=4"):
         run(tmp_path / "first", tmp_path / "other", lora=8, keep_adapter=True)
     assert not (tmp_path / "other").exists()
