@@ -51,9 +51,7 @@ class Index(WithVectors, Sized):
     query_model: str | None = setting(
         None, "encodes queries: a student of MODEL (train --method distil --space teacher)"
     )
-    precision: Literal["float16", "int8", "binary"] = setting(
-        "float16", "bits of the vectors of more than 8,192 texts: 16; 8; or 1 to find them and 8 to rank what is found"
-    )
+    precision: Literal["float16", "int8"] = setting("float16", "bits of the vectors of more than 8,192 texts: 16 or 8")
     language: str | None = LANGUAGE
 
     def run(self) -> None:

@@ -105,7 +105,7 @@ def write_index(
         id_column: the carried column that tells rows apart: the last row with an id counts.
         language: of the stemmer, one of `LANGUAGES`; by default that of most texts.
         query_model: name of the encoder of queries, if it is another one, of the same space.
-        precision: of vectors in lists: 16 bits; 8; or single bits, and 8 to rank what they find.
+        precision: of vectors in lists: 16 bits or 8.
 
     Raises:
         SettingsError: no such language or column, or faiss is missing.
