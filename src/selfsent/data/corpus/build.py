@@ -70,9 +70,9 @@ class _Builder:
         self._documents = _Documents(directory / "document.npy", opened)
         self._rows = _Documents(directory / "row.npy", opened) if split else None
         self._all_documented, self._separated, self._line_by_line = True, False, True
-        inputs = columns.numbered
-        self._inputs = InputRowsFile(directory, columns.carried or (), split, opened) if inputs else None
-        self.seen = KeySet(numbered=inputs)
+        carried = columns.carried or ()
+        self._inputs = InputRowsFile(directory, carried, split, opened) if columns.numbered else None
+        self.seen = KeySet()
         self._counts: Counter[str] = Counter()
         self._sampled, self._numbers, self._signs = 0, 0, Counter[str]()
 
@@ -96,10 +96,8 @@ class _Builder:
             wanted &= allowed
         texts, rows = _filtered(texts, wanted), np.flatnonzero(wanted)
         keys = hash_keys(texts[0] if len(texts) == 1 else zip(*texts, strict=True), len(rows))
-        if self._inputs is None:
-            first = self.seen.add(keys)
-        else:
-            numbers, first = self.seen.number(keys)
+        numbers, first = self.seen.number(keys)
+        if self._inputs is not None:
             self._inputs.append(wanted, numbers, first, count["rows_read"] + origin)
             if self._columns.carried:
                 if batch.carried is None and len(batch):
@@ -218,7 +216,7 @@ class _Documents:
     def __init__(self, path: Path, opened: ExitStack) -> None:
         self.file = ArrayFile(path, np.int64, opened)
         self.looked_up, self.count = False, 0
-        self._known, self._last = KeySet(numbered=True), -1
+        self._known, self._last = KeySet(), -1
 
     def look_up(self, values: list[str]) -> None:
         """Append rows (n,) by the names of their documents, which may recur anywhere."""
