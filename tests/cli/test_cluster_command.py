@@ -1,5 +1,3 @@
-import json
-
 import pyarrow.parquet as pq
 
 
