@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from selfsent.data.corpus import Corpus
+from selfsent.data.vector_files import unit
 from selfsent.errors import DataError
 from selfsent.evaluation.dev import scored
 from selfsent.evaluation.encoders import Encoder as Scored
@@ -23,7 +24,6 @@ from selfsent.models.loading import load_encoder
 from selfsent.models.prompts import Prompts
 from selfsent.report.maps import FEW, colours_of, grouped_by_words, map_of, sample
 from selfsent.report.scores import DIFFERENCES
-from selfsent.search.vectors import unit
 from selfsent.training.plan import rows_digest
 
 _SHOWN = 300

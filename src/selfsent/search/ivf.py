@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
@@ -20,7 +19,6 @@ MAX_LISTS, POINTS = 4096, 64
 """Maximum number of lists, and training vectors per list: they bound the memory of training."""
 NEIGHBOURS, SAMPLE = 10, 256
 """Neighbours and sample size of the recall."""
-_MAPPING = threading.Lock()
 _SAME = 1e-5
 """Rounding error between two computations of the cosine of 16-bit vectors."""
 
@@ -139,11 +137,9 @@ class IVF:
 
     def take(self, rows: Rows) -> Vectors:
         """The vectors (n, d) of rows (n,), where all rows of an index are 0, 1, 2, ..."""
-        with _MAPPING:  # while one thread makes the map, no other may read it
-            if self._index.direct_map.no():
-                self._index.make_direct_map()
-        found: Vectors = self._index.reconstruct_batch(rows)
-        return found
+        if self._index.direct_map.no():  # else it came from a file, and threads may share it
+            self._index.make_direct_map()
+        return np.asarray(self._index.reconstruct_batch(rows), np.float32)
 
     def emptied(self) -> IVF:
         """This index, held in memory, without its vectors; the lists stay as they were trained."""
@@ -155,10 +151,9 @@ class IVF:
         """Set `nprobe` to the smallest power of two with this recall of a sample's neighbours; returns the recall."""
         sample = np.sort(np.random.default_rng(0).permutation(len(self))[:SAMPLE])
         queries, top = self.take(sample), min(NEIGHBOURS, len(self) - 1)
-        if not top:
-            self.nprobe = 1
-            return 1.0
         self.nprobe = self.nlist
+        if not top:
+            return 1.0
         cosine, rows = self.search(queries, top + 1)
         # The vector itself ranks first, or anywhere among equals.
         last = np.where((rows == sample[:, None]).any(1), cosine[:, -1], cosine[:, -2])

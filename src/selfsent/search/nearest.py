@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfsent.data.corpus import Corpus
-from selfsent.data.vector_files import VectorsFile
+from selfsent.data.vector_files import VectorsFile, unit
 from selfsent.errors import ONE_STRING, SettingsError
 from selfsent.lexical import BM25, Analyzer, language_of
 from selfsent.lexical.analyzer import SAMPLED
 from selfsent.lexical.scores import check_weight, hybrid
 from selfsent.models.encoder import Encoder
 from selfsent.models.encoding import encode
-from selfsent.search.vectors import corpus_vectors, open_encoder, sentences, unit
+from selfsent.search.vectors import corpus_vectors, open_encoder, sentences
 
 if TYPE_CHECKING:
     from selfsent.evaluation.rerank import Reranker

@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 
 from selfsent.data.corpus import Corpus
-from selfsent.data.vector_files import VectorsFile
+from selfsent.data.vector_files import VectorsFile, unit
 from selfsent.display import counted
 from selfsent.errors import DataError, OutputError, SettingsError
 from selfsent.files import atomic_file, output_errors
@@ -76,12 +76,6 @@ def open_encoder(model: Encoder | str | os.PathLike[str]) -> Encoder:
     if not isinstance(named, Encoder):
         raise SettingsError(f"{type(named).__name__} is no encoder of selfsent: give its directory")
     return named
-
-
-def unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Vectors scaled to length 1; zero vectors stay zero."""
-    ones: NDArray[np.float32] = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
-    return ones
 
 
 def sentences(corpus: Corpus, start: int = 0) -> Iterator[str]:
