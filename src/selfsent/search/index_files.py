@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
 
+from selfsent.data.corpus.table import KINDS
 from selfsent.errors import DataError, OutputError, SettingsError, guess
 from selfsent.files import read_json, write_json
 from selfsent.integrity import checksums, damaged
 from selfsent.search.ivf import IVF
-from selfsent.search.vectors import ARROW_TYPES
 
 MANIFEST, SUMS = "index.json", "sums.json"
 VERSION = 2
@@ -66,8 +66,7 @@ class IndexFiles:
             again = f"selfsent index {self.manifest.get('model', 'MODEL')} CORPUS --output {path} --overwrite"
             raise DataError(f"{path} was made by another version of selfsent: make it again with {again}")
         try:
-            kinds = {kind.__name__: kind for kind in ARROW_TYPES}
-            self.columns: dict[str, type] = {name: kinds[kind] for name, kind in self.manifest["columns"].items()}
+            self.columns: dict[str, type] = {name: KINDS[kind] for name, kind in self.manifest["columns"].items()}
             self.rows = path / str(self.manifest["files"][0])
             self.id_column: str | None = self.manifest["id_column"]
             self.size = int(self.manifest["size"])

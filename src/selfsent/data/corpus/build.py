@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from selfsent.data.corpus.batch import Batch, Columns
 from selfsent.data.corpus.clean import LONGEST_TEXT, clean, letters
-from selfsent.data.corpus.cleaners import Cleaners, look, numbers_in
+from selfsent.data.corpus.cleaners import NUMBERS, Cleaners, look
 from selfsent.data.corpus.duplicates import KeySet, hash_keys
 from selfsent.data.corpus.sentences import split_sentences
 from selfsent.data.corpus.sources import Source
@@ -74,7 +74,7 @@ class _Builder:
         self._inputs = InputRowsFile(directory, carried, split, opened) if columns.numbered else None
         self.seen = KeySet()
         self._counts: Counter[str] = Counter()
-        self._sampled, self._numbers, self._signs = 0, 0, Counter[str]()
+        self._sampled, self._signs = 0, Counter[str]()
 
     def add(self, batch: Batch) -> None:
         """Add the new, non-empty rows of a batch."""
@@ -129,13 +129,14 @@ class _Builder:
         digests += [] if self._columns.carried is None else [b"origins", *origins]
         fingerprint = hashlib.blake2b(repr(digests).encode(), digest_size=16).hexdigest()
         unit = "row" if len(self._columns.kept) > 1 else "sentence" if self._split or self._line_by_line else "text"
+        shares = {name: count / self._sampled for name, count in self._signs.items()}
         report = CorpusReport(
             kept=len(self.seen),
             documents=documents,
             unit=unit,
             rid_of=self._cleaners.counts(),
-            holds={name: count / self._sampled for name, count in self._signs.items()},
-            numbers=self._numbers / max(1, self._sampled),
+            numbers=shares.pop(NUMBERS, 0.0),
+            holds=shares,
             together=self._columns.together,
             natural=self._columns.natural,
             **self._counts,
@@ -164,7 +165,6 @@ class _Builder:
             texts.append(self._cleaners(column))
             sampled, signs = look(texts[-1])
             self._sampled += sampled
-            self._numbers += numbers_in(texts[-1])
             self._signs += signs
         origin = np.arange(len(batch))
         if self._split:

@@ -163,7 +163,9 @@ _URLS = re.compile(rf"(?<=\])\({_URL}\)|<{_URL}>|{_URL}", re.IGNORECASE)
 _SEPARATING = r"[=_*~#+^\-\u2010-\u2015\u2500-\u259f]"
 _SEPARATORS = re.compile(rf"^[ \t]*+(?:{_SEPARATING}[ \t]*+){{3,}}+\r?$|(?:{_SEPARATING}[ \t]?+){{5,}}+", re.MULTILINE)
 """A line of three such signs or more, or five of them in a row; also with blanks between."""
-_NUMBER = re.compile(r"\s*[-+]?[\d.,' ]*\d[\d.,' ]*%?\s*")
+NUMBERS = "numbers"
+"""Texts that are nothing but a number, among what `look` counts."""
+_NUMBER = re.compile(r"\A\s*[-+]?[\d.,' ]*\d[\d.,' ]*%?\s*\Z")
 _MOST_TAGS = 10_000
 """Tags of a text that is parsed: the time of a parser of HTML grows with the square of their depth."""
 _LOOKED_AT, _BEGINNING = 256, 5000
@@ -272,16 +274,11 @@ def without_urls(text: str) -> str:
 
 
 def look(texts: Sequence[str]) -> tuple[int, Counter[str]]:
-    """Size of a sample of the texts, and for each cleaner the number of texts it would change."""
+    """Size of a sample of the texts; for each cleaner the number of texts it would change, and that of `NUMBERS`."""
     chosen = Random(0).sample(texts, min(len(texts), _LOOKED_AT))
     seen = [text[:_BEGINNING] for text in chosen if text]
-    return len(seen), Counter(name for text in seen for name, sign in SIGNS.items() if sign.search(text))
-
-
-def numbers_in(texts: Sequence[str]) -> int:
-    """How many of a sample of the texts are numbers, as far as `look` looks."""
-    chosen = Random(0).sample(texts, min(len(texts), _LOOKED_AT))
-    return sum(bool(_NUMBER.fullmatch(text[:_BEGINNING])) for text in chosen if text)
+    signs = {**SIGNS, NUMBERS: _NUMBER}.items()
+    return len(seen), Counter(name for text in seen for name, sign in signs if sign.search(text))
 
 
 def advice(shares: Mapping[str, float], flag: str) -> str | None:
