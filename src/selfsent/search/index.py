@@ -23,7 +23,7 @@ from selfsent.models.fingerprint import fingerprint, share_space
 from selfsent.naming import name_of
 from selfsent.search import index_writer
 from selfsent.search.index_files import READ_WHOLE, ROW, IndexFiles, condition, in_groups, of_newest, stamp_of
-from selfsent.search.index_state import State
+from selfsent.search.index_state import Best, State
 from selfsent.search.index_writer import Added
 from selfsent.search.nearest import Hit, rerank_hits
 from selfsent.search.vectors import open_encoder
@@ -239,62 +239,43 @@ class Index:
         if queries.shape[1] != self.size:
             raise SettingsError(f"vectors of queries have {queries.shape[1]} numbers, those of {self.path} {self.size}")
         vectors = unit(np.ascontiguousarray(queries, np.float32))
-        if rerank is None:
-            with self._reading() as (files, db, state):
-                return self._search(files, db, state, vectors, top, texts, word_weight, where)
-        if texts is None:
-            raise SettingsError("`rerank` reads the texts of the queries: give `texts`, too")
-        from selfsent.evaluation.encoders import as_reranker
+        reranker: Reranker | None = None
+        if rerank is not None:
+            if texts is None:
+                raise SettingsError("`rerank` reads the texts of the queries: give `texts`, too")
+            from selfsent.evaluation.encoders import as_reranker
 
-        reranker: Reranker = as_reranker(rerank, candidates)
-        with self._reading() as (files, db, state):
-            first = self._search(files, db, state, vectors, max(top, reranker.candidates), texts, None, where)
-            return rerank_hits(reranker, texts, first, self.texts, top, word_weight)
-
-    def _search(
-        self,
-        files: IndexFiles,
-        db: sqlite3.Connection,
-        state: State,
-        vectors: NDArray[np.float32],
-        top: int,
-        texts: Sequence[str] | None,
-        word_weight: float | None,
-        where: Where,
-    ) -> list[list[Hit]]:
-        weight = self.word_weight if word_weight is None else word_weight
+            reranker = as_reranker(rerank, candidates)
+        most = max(top, reranker.candidates) if reranker else top
+        weight = self.word_weight if word_weight is None or reranker else word_weight
+        weight = 0.0 if texts is None else weight
         words: list[Any] = [None] * len(vectors)
-        if texts is None:
-            weight = 0.0
-        elif weight:
-            words = [state.words(db, self._threads.analyzer(text)) for text in texts]
-        clause, values = condition(where, files.columns)
-        found = []
-        for best in state.best(vectors, words, weight, top, state.allowed(db, where)):
-            firsts = self._firsts(files, db, best.slots, clause, values)
-            scores = best.scores / np.float32(1 + weight)
-            cells = zip(best.slots.tolist(), best.cosines.tolist(), best.words.tolist(), scores.tolist(), strict=True)
-            hits = []
-            for slot, cosine, shared, score in cells:
-                number, name = firsts[slot]
-                hits.append(Hit(number >> ROW, cosine, shared, score, name, self._sentence(number)))
-            found.append(hits)
-        return found
+        with self._reading() as (files, db, state):
+            if texts is not None and weight:
+                words = [state.words(db, self._threads.analyzer(text)) for text in texts]
+            best = state.best(vectors, words, weight, most, state.allowed(db, where))
+            found = [self._hits(files, db, each, weight, where) for each in best]
+            if reranker is None or texts is None:
+                return found
+            return rerank_hits(reranker, texts, found, self.texts, top, word_weight)
 
     def _sentence(self, number: int) -> int | None:
         return number & ((1 << ROW) - 1) if "sentence" in self.columns else None
 
-    @staticmethod
-    def _firsts(
-        files: IndexFiles, db: sqlite3.Connection, slots: NDArray[np.int64], clause: str, values: list[Any]
-    ) -> dict[int, tuple[int, Any]]:
-        """The first input with each text that meets a condition: its number and id."""
-        found: dict[int, tuple[int, Any]] = {}
-        also, name = f" AND {clause}" if clause else "", files.id_cell or "NULL"
-        for group, marks in in_groups(slots.tolist()):
-            query = f"SELECT slot, MIN(number), {name} FROM inputs WHERE slot IN ({marks}){also} GROUP BY slot"
-            found |= {slot: (number, each) for slot, number, each in db.execute(query, [*group, *values])}
-        return found
+    def _hits(self, files: IndexFiles, db: sqlite3.Connection, best: Best, weight: float, where: Where) -> list[Hit]:
+        """The best texts of a query, each by its first input that meets a condition."""
+        clause, values = condition(where, files.columns)
+        also, cell = f" AND {clause}" if clause else "", files.id_cell or "NULL"
+        slots, scores, first = best.slots.tolist(), best.scores / np.float32(1 + weight), dict[int, Any]()
+        for group, marks in in_groups(slots):
+            query = f"SELECT slot, MIN(number), {cell} FROM inputs WHERE slot IN ({marks}){also} GROUP BY slot"
+            first |= {slot: rest for slot, *rest in db.execute(query, [*group, *values])}
+        hits = []
+        cells = zip(slots, best.cosines.tolist(), best.words.tolist(), scores.tolist(), strict=True)
+        for slot, cosine, words, score in cells:
+            number, name = first[slot]
+            hits.append(Hit(number >> ROW, cosine, words, score, name, self._sentence(number)))
+        return hits
 
     def texts(self, hits: Iterable[Hit | int]) -> list[str]:
         """The texts of hits or rows."""

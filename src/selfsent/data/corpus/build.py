@@ -42,9 +42,8 @@ def build_table(source: Source, directory: Path, split: bool, excluded: Corpus |
     Raises:
         CorpusError: a fault in the source, or no text in it.
     """
-    with ExitStack() as opened, doing() as say:
-        unwanted = frozenset(map(letters, excluded.texts() if excluded else ())) - {""}
-        builder = _Builder(directory, source.columns, split, opened, unwanted, cleaners)
+    builder = _Builder(directory, source.columns, split, excluded, cleaners)
+    with builder.opened, doing() as say:
         for batch in source.batches():
             builder.add(batch)
             say(f"Reading: {len(builder.seen):,} rows")
@@ -53,16 +52,11 @@ def build_table(source: Source, directory: Path, split: bool, excluded: Corpus |
 
 class _Builder:
     def __init__(
-        self,
-        directory: Path,
-        columns: Columns,
-        split: bool,
-        opened: ExitStack,
-        excluded: frozenset[str],
-        cleaners: Cleaners,
+        self, directory: Path, columns: Columns, split: bool, excluded: Corpus | None, cleaners: Cleaners
     ) -> None:
-        self._directory, self._columns, self._split = directory, columns, split
-        self._excluded, self._cleaners = excluded, cleaners
+        self._directory, self._columns, self._split, self._cleaners = directory, columns, split, cleaners
+        self._excluded = frozenset(map(letters, excluded.texts() if excluded else ())) - {""}
+        self.opened = opened = ExitStack()
         self._table = TableFile(directory / TABLE, columns.kept, columns.label is not None, opened)
         self._scores = ArrayFile(directory / "score.npy", np.float64, opened) if columns.score else None
         # Blank lines are document borders only if some separate texts, which is known at the end. Until then
