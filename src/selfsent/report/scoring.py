@@ -1,4 +1,4 @@
-"""The scores of a run before and after training, with neighbours and the map."""
+"""The scores of a run before and after training, with neighbours."""
 
 from __future__ import annotations
 
@@ -21,9 +21,7 @@ from selfsent.evaluation.tasks.retrieval import KnownItemTask, first_finds_rest,
 from selfsent.models.bases import resolve, weights_digest
 from selfsent.models.loading import load_encoder
 from selfsent.models.prompts import Prompts
-from selfsent.report.maps import FEW, colours_of, grouped_by_words, map_of, sample
 from selfsent.report.scores import DIFFERENCES
-from selfsent.search.vectors import unit
 from selfsent.training.plan import rows_digest
 
 _SHOWN = 300
@@ -120,19 +118,6 @@ def paired(before: Before, after: Scored, sizes: Sequence[int] = ()) -> dict[str
     for size in sizes:
         found.setdefault("sizes", {})[str(size)] = task.score(after.cut(size)).to_json()
     return found | ({"asked": task.summary} if isinstance(task, KnownItemTask) else {})
-
-
-def map_of_run(corpus: Corpus, hold_out: HoldOut, encoders: dict[str, Scored], points: int) -> dict[str, Any] | None:
-    """The map of held-out sentences, or of trained ones if none are held out; None if there are too few."""
-    units = f"{corpus.report.unit}s"
-    kept, what = (hold_out.train, units) if hold_out.test is None else (hold_out.test, f"held-out {units}")
-    rows = sample(kept, points)
-    if len(rows) < FEW:
-        return None
-    texts = corpus.texts(rows)
-    vectors = {name: unit(encoder(texts)) for name, encoder in encoders.items()}
-    colours = {**colours_of(corpus, rows), "groups after training": grouped_by_words(texts, vectors["after"])}
-    return map_of(texts, vectors, colours, what, len(kept))
 
 
 def neighbours_of(
