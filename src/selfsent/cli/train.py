@@ -206,7 +206,7 @@ def _show_seeds(seeds: Seeds, published: list[Table] | None = None) -> None:
         for table in (seeds.table(), *(published or ())):
             show(table)
     elif seeds.figures:
-        show("Nothing was scored: selfsent evaluate --seeds scores the models together")
+        show("Nothing was scored: selfsent evaluate scores the models")
     for line in seeds.complaints:
         show(line)
     show(f"The runs are in {seeds.directory / 'seeds'}")

@@ -15,13 +15,12 @@ from selfsent.display import table_of
 from selfsent.distributed import rank
 from selfsent.errors import RunError
 from selfsent.evaluation.results import MARK, MEANING
-from selfsent.evaluation.side_by_side import Spread
 from selfsent.evaluation.suites import SUITES
 from selfsent.files import read_json, write_json
 from selfsent.papers.published import AGGREGATION, DATASETS, METRICS, ROW, Record, defects, marked, records
 from selfsent.recipes.recipe import Recipe, read_recipe
 from selfsent.recipes.run import SCORES, STAND_INS
-from selfsent.report.seeds import Seeds
+from selfsent.report.seeds import Seeds, Spread
 
 if TYPE_CHECKING:
     from rich.table import Table
