@@ -160,19 +160,14 @@ class Train(TrainingText, Resumable):
 
         def train(seed: int | None, output: str | Path, resume: bool, overwrite: bool = False) -> StagesRun:
             given: dict[str, Any] = {"resume": resume, "overwrite": overwrite, "data": self.changes.get("data")}
-            done = recipes.train_stages(read(seed), output, seed=seed, **given)
-            if recipe.published:
-                reproduction.keep(recipe, done.directory)
-            return done
+            return recipes.train_stages(read(seed), output, seed=seed, **given)
 
         def check() -> dict[str, Any]:
             recipes.check_data(recipe, self.changes.get("data"))
             return recipe.to_json()
 
         def published() -> list[Table]:
-            if not recipe.published:
-                return []
-            return reproduction.tables(reproduction.reproductions(recipe, Path(self.output)))
+            return reproduction.tables(reproduction.join_runs([self.output])) if recipe.published else []
 
         with self.resumable():
             if self.seeds is not None:

@@ -50,7 +50,7 @@ def sample(rows: NDArray[np.int64], count: int, seed: int = 0) -> NDArray[np.int
     return np.sort(np.random.default_rng(seed).choice(rows, count, replace=False))
 
 
-def lay_out(vectors: NDArray[np.float32], seed: int = 0) -> NDArray[np.float32]:
+def lay_out(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     """A layout in two dimensions: principal components, then t-SNE, or PaCMAP for many rows.
 
     van der Maaten, 2014, "Accelerating t-SNE using tree-based algorithms"; Wang, Huang, Rudin and Shaposhnik, 2021,
@@ -58,7 +58,6 @@ def lay_out(vectors: NDArray[np.float32], seed: int = 0) -> NDArray[np.float32]:
 
     Args:
         vectors: (n, d); rows may be equal.
-        seed: of the noise between equal rows.
 
     Returns:
         (n, 2), float32.
@@ -68,17 +67,15 @@ def lay_out(vectors: NDArray[np.float32], seed: int = 0) -> NDArray[np.float32]:
 
     kept = max(2, min(50, *vectors.shape))
     wide = np.pad(vectors, ((0, 0), (0, max(0, kept - vectors.shape[1]))))
-    narrow = PCA(kept, random_state=seed).fit_transform(
-        wide + 1e-6 * np.random.default_rng(seed).normal(size=wide.shape)
-    )
+    narrow = PCA(kept, random_state=0).fit_transform(wide + 1e-6 * np.random.default_rng(0).normal(size=wide.shape))
     start = narrow[:, :2] / max(float(narrow[:, :2].std()), 1e-12)
     if len(vectors) >= MANY and find_spec("pacmap"):
         from pacmap import PaCMAP
 
-        found = PaCMAP(random_state=seed).fit_transform(narrow.astype(np.float32), init=start)
+        found = PaCMAP(random_state=0).fit_transform(narrow.astype(np.float32), init=start)
     else:
         shape = {"perplexity": min(_PERPLEXITY, (len(narrow) - 1) / 3), "angle": _ANGLE, "max_iter": _ITERATIONS}
-        found = TSNE(2, init=1e-4 * start, random_state=seed, **shape).fit_transform(narrow)
+        found = TSNE(2, init=1e-4 * start, random_state=0, **shape).fit_transform(narrow)
     return np.asarray(found - found.mean(0), np.float32)
 
 

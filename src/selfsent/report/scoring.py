@@ -120,9 +120,7 @@ def paired(before: Before, after: Scored, sizes: Sequence[int] = ()) -> dict[str
     return found | ({"asked": task.summary} if isinstance(task, KnownItemTask) else {})
 
 
-def neighbours_of(
-    queries: list[str], texts: list[str], *sides: tuple[np.ndarray, np.ndarray], count: int = 3
-) -> list[dict[str, Any]]:
+def neighbours_of(queries: list[str], texts: list[str], *sides: tuple[np.ndarray, np.ndarray]) -> list[dict[str, Any]]:
     """The texts nearest to three queries, before and after training."""
     medium = [row for row, text in enumerate(queries) if 40 <= len(text) <= 100] or list(range(len(queries)))
     found = []
@@ -131,7 +129,7 @@ def neighbours_of(
         entry: dict[str, Any] = {"sentence": queries[query]}
         for name, (wanted, searched) in zip(("before", "after"), sides, strict=True):
             cosines = searched @ wanted[query]
-            nearest = [i for i in np.argsort(-cosines, kind="stable") if texts[i] != queries[query]][:count]
+            nearest = [i for i in np.argsort(-cosines, kind="stable") if texts[i] != queries[query]][:3]
             short = [text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…" for text in (texts[i] for i in nearest)]
             cosine = [round(float(cosines[i]), 4) for i in nearest]
             entry[name] = [{"sentence": text, "cosine": c} for text, c in zip(short, cosine, strict=True)]

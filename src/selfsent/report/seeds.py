@@ -170,10 +170,8 @@ def over_seeds(
             done.failures[seed] = error.reason
             notice(f"seed {seed} failed: {error.reason}")
         except SelfsentError:
-            if rank() == 0 and not (directory.path / "seeds").exists():  # no run was begun
-                (directory.path / "run.json").unlink()
-                if not any(directory.path.iterdir()):
-                    directory.path.rmdir()
+            if not (directory.path / "seeds").exists():  # no run was begun
+                directory.abandon()
             raise
         wait()
         if rank() == 0:
