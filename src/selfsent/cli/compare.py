@@ -29,20 +29,16 @@ from selfsent.training.run_config import ModelOptions
 class Compare(TrainingText, Resumable, WithData):
     """Train with several methods for the same time, and choose the best encoder without labels.
 
+      selfsent compare tickets.csv --text-column body --budget 5m --output runs/compared
+      selfsent compare tickets.csv --text-column body --methods "neighbours, simcse --pick-words 16 --no-mlp"
+
     All see the same sentences, from one base or several. The best encoder is chosen on documents that none was trained
     on, and scored on others that nothing was chosen by. TF-IDF and BM25 are scored for comparison.
 
     A method may have settings and options of its own; selfsent methods NAME lists them.
     """
 
-    examples: ClassVar = (
-        "selfsent compare tickets.csv --text-column body --budget 5m --output runs/compared",
-        'selfsent compare tickets.csv --text-column body --methods "neighbours, simcse --pick-words 16 --no-mlp"',
-    )
-    main_options: ClassVar = (
-        *("text_column", "document_column", "text_columns", "methods", "base", "budget", "dev", "output"),
-        *("resume", "overwrite"),
-    )
+    main_options: ClassVar = "text_column document_column text_columns methods base budget dev output resume overwrite"
 
     also: ClassVar = (("settings of each method; each has the whole --budget (default: 2m)", Settings, UNSET),)
 

@@ -71,17 +71,15 @@ class _Audible(CommandProgress):
 class Evaluate(_Tasks, _Files, Encoding):
     """Score a model, or several side by side.
 
+      selfsent evaluate bundled runs/tickets bm25 --documents tickets.csv --text-column body
+      selfsent evaluate bundled bundled+words bm25 --retrieval exams/tickets
+
     Scores come from published protocols, from files of your own, or without labels from the held-out documents of a
     corpus. Several models are shown side by side, each with a paired p-value against the first.
     """
 
-    examples: ClassVar = (
-        "selfsent evaluate bundled runs/tickets bm25 --documents tickets.csv --text-column body",
-        "selfsent evaluate bundled bundled+words bm25 --retrieval exams/tickets",
-    )
     main_options: ClassVar = (
-        *("documents", "text_column", "document_column", "retrieval", "pairs", "relevance", "labels", "columns"),
-        *("suite", "task", "json", "page"),
+        "documents text_column document_column retrieval pairs relevance labels columns suite task json page"
     )
 
     model: tuple[str, ...] = setting(

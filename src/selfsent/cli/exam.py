@@ -25,19 +25,15 @@ if TYPE_CHECKING:
 class Exam(Reading, Encoding):
     """Draw queries with known answers from your own texts, and see which model finds them.
 
+      selfsent exam tickets.csv --text-column body --title-column subject --output exam/
+      selfsent exam exam/ --models bundled,bm25,runs/tickets
+
     A title must find its text, a question at the beginning what follows it, a sentence the document without it, and
     with --clean mail what a mail quotes the answer to it. Some of the words that both share are left out, as people who
     search do not know them. The exam is a folder in BEIR's layout, to read, to mend, and for evaluate --retrieval.
     """
 
-    examples: ClassVar = (
-        "selfsent exam tickets.csv --text-column body --title-column subject --output exam/",
-        "selfsent exam exam/ --models bundled,bm25,runs/tickets",
-    )
-    main_options: ClassVar = (
-        *("text_column", "title_column", "pairs", "id_column", "output", "models", "queries", "trained", "overwrite"),
-        "json",
-    )
+    main_options: ClassVar = "text_column title_column pairs id_column output models queries trained overwrite json"
 
     corpus: str = setting("", f"{FILES}; or an exam, to compare models on it as it is", positional=True)
     output: str | None = setting(None, "the folder to write")

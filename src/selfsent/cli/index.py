@@ -21,16 +21,15 @@ if TYPE_CHECKING:
 class Index(WithVectors, Sized):
     """Write an index of a corpus, which search reads again and again, or change one.
 
+      selfsent index runs/tickets tickets.csv --text-column body --id-column id --output tickets.index
+      selfsent index runs/tickets new.csv --text-column body --id-column id --output tickets.index --add
+      selfsent index --output tickets.index --delete T-17 T-23
+
     It holds vectors, words and texts, and finds the nearest of millions in milliseconds. Its recall is measured and
     shown. (More than 8,192 texts need the extra `index`.)
     """
 
-    examples: ClassVar = (
-        "selfsent index runs/tickets tickets.csv --text-column body --id-column id --output tickets.index",
-        "selfsent index runs/tickets new.csv --text-column body --id-column id --output tickets.index --add",
-        "selfsent index --output tickets.index --delete T-17 T-23",
-    )
-    main_options: ClassVar = ("output", "text_column", "id_column", "keep", "add", "delete", "compact", "overwrite")
+    main_options: ClassVar = "output text_column id_column keep add delete compact overwrite"
     usage: ClassVar = (
         "selfsent index MODEL CORPUS [CORPUS ...] --output DIR [--add] [options]\n"
         "       selfsent index --output DIR --delete ID [ID ...]\n"

@@ -36,9 +36,8 @@ class Command(ABC):
     """
 
     usage: ClassVar[str | None] = None
-    examples: ClassVar[tuple[str, ...]] = ()
-    main_options: ClassVar[tuple[str, ...]] = ()
-    """What `--help` shows of a long command, in this order; `--help-all` shows all options."""
+    main_options: ClassVar[str] = ""
+    """What `--help` shows of a long command, in this order, separated by spaces; `--help-all` shows all options."""
     also: ClassVar[tuple[tuple[str, type[Any], Any], ...]] = ()
     """Settings with variable defaults: a title, the dataclass, and an instance with the defaults to show."""
 

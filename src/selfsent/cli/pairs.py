@@ -16,17 +16,14 @@ from selfsent.settings import setting
 class Pairs(Results):
     """Find the most similar pairs of texts in a corpus.
 
+      selfsent pairs runs/tickets tickets.csv --text-column body --top 20
+      selfsent pairs bundled tickets.csv --text-column body --id-column id --threshold 0.9 --output doubles.csv
+
     Different texts are compared by the cosine of their vectors and by the words that they share: all pairs, unless
     --approximate is given.
     """
 
-    examples: ClassVar = (
-        "selfsent pairs runs/tickets tickets.csv --text-column body --top 20",
-        "selfsent pairs bundled tickets.csv --text-column body --id-column id --threshold 0.9 --output doubles.csv",
-    )
-    main_options: ClassVar = (
-        *("text_column", "id_column", "keep", "top", "threshold", "word_weight", "approximate", "output", "json"),
-    )
+    main_options: ClassVar = "text_column id_column keep top threshold word_weight approximate output json"
 
     model: str = MODEL
     corpus: str = ONE_CORPUS

@@ -22,6 +22,9 @@ _EXTRACTION = "extraction"
 class Queries(Reading):
     """Make queries for your texts, to train on with gpl.
 
+      selfsent queries tickets.csv --text-column body --output queries.parquet
+      selfsent queries tickets.csv --queries-from http://localhost:11434/v1 --llm llama3.2 --output queries.parquet
+
     They are parts of the texts (titles, questions, sentences), or what a language model would ask. A query that does
     not find its text is left out. Leave out the texts of an exam that you want to compare by. `selfsent train
     queries.parquet --text-columns query,text --method gpl` trains on them.
@@ -29,13 +32,8 @@ class Queries(Reading):
     Was the command interrupted? Give it again, and it goes on where it stopped.
     """
 
-    examples: ClassVar = (
-        "selfsent queries tickets.csv --text-column body --output queries.parquet",
-        "selfsent queries tickets.csv --queries-from http://localhost:11434/v1 --llm llama3.2 --output queries.parquet",
-    )
     main_options: ClassVar = (
-        *("text_column", "title_column", "output", "queries_from", "llm", "count", "prompt", "round_trip"),
-        *("exclude", "overwrite"),
+        "text_column title_column output queries_from llm count prompt round_trip exclude overwrite"
     )
 
     corpus: tuple[str, ...] = CORPUS

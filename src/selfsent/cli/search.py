@@ -33,6 +33,9 @@ AUTO, AUTO_QUERIES, AUTO_TEXTS = "auto", 400, 2000
 class Search(Results):
     """Find the texts of a corpus nearest to a query.
 
+      selfsent search runs/tickets tickets.csv --text-column body "printer does not answer"
+      selfsent search --index tickets.index "printer does not answer" --where team=sales --top 3 --json -
+
     A text counts by the cosine of its vector and by BM25, the words that it shares with the query. With --rerank the
     best of them are put in order by a stronger model.
     """
@@ -42,14 +45,7 @@ class Search(Results):
         "       selfsent search --index DIR QUERY [QUERY ...] [options]"
     )
 
-    examples: ClassVar = (
-        'selfsent search runs/tickets tickets.csv --text-column body "printer does not answer"',
-        'selfsent search --index tickets.index "printer does not answer" --where team=sales --top 3 --json -',
-    )
-    main_options: ClassVar = (
-        *("text_column", "id_column", "keep", "top", "index", "where", "rerank", "word_weight", "encoded", "output"),
-        "json",
-    )
+    main_options: ClassVar = "text_column id_column keep top index where rerank word_weight encoded output json"
 
     words: tuple[str, ...] = setting(
         (),
