@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from selfsent.cli.console import counting, notice
-from selfsent.cli.options import FILES, Sized
-from selfsent.cli.results import LANGUAGE, WithVectors, full_name
+from selfsent.cli.options import FILES, Sized, full_name
+from selfsent.cli.results import LANGUAGE, WithVectors
 from selfsent.display import counted
 from selfsent.errors import SettingsError
 from selfsent.settings import setting

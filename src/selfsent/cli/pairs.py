@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 
 from selfsent.cli.console import counting, notice, show
 from selfsent.cli.options import MODEL, ONE_CORPUS
-from selfsent.cli.results import LANGUAGE, Results, as_line, line_of
+from selfsent.cli.outputs import as_line
+from selfsent.cli.results import LANGUAGE, Results, line_of
 from selfsent.display import counted
 from selfsent.settings import setting
 

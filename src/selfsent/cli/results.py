@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -94,16 +93,6 @@ class Results(WithVectors):
             write_table(rows, columns, Path(self.output), self.safe_csv)
             notice(f"{count} in {self.output}")
         return write_outputs(files)
-
-
-def as_line(plain: Any) -> str:
-    """Plain data as a line of JSON."""
-    return json.dumps(plain, ensure_ascii=False) + "\n"
-
-
-def full_name(model: str) -> str:
-    """A name of a model that is valid in any directory."""
-    return str(Path(model).resolve()) if Path(model).is_dir() else model
 
 
 def line_of(row: dict[str, Any], names: Sequence[str], side: str = "", repeated: bool = True) -> str:
