@@ -146,7 +146,10 @@ def test_counting_words_stands_beside_models_with_intervals_of_its_own(selfsent,
 
 def test_models_and_numbers_that_make_no_sense_are_refused(selfsent, documents, tmp_path):
     assert "no model to score: name one" in selfsent("evaluate", "--documents", documents).complaint
-    assert "--hold-out goes with --documents" in selfsent("evaluate", "tfidf", "--task", "sts12", "--hold-out", 40).complaint
+    assert (
+        "--hold-out goes with --documents"
+        in selfsent("evaluate", "tfidf", "--task", "sts12", "--hold-out", 40).complaint
+    )
     few = selfsent("evaluate", "tfidf", "--documents", documents, "--hold-out", 3).late_complaint
     assert "--hold-out is 3; an honest interval needs 30 documents at least" in few
     kept = ("--vectors", tmp_path / "x.parquet")

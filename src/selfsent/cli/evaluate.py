@@ -27,14 +27,10 @@ class _Tasks(Reading):
     suite: str | None = setting(None, "sts, sts17, stsb-cross, tatoeba, transfer, useb or afs")
     task: tuple[str, ...] = setting((), "a task such as stsb; may be repeated, or NAME,NAME", repeat=True)
     documents: tuple[str, ...] = setting((), "a corpus with documents: the label-free score", nargs="+")
-    hold_out: int | None = setting(
-        None, "score N of its documents, as many as selfsent train kept apart", needs="documents"
-    )
+    hold_out: int | None = setting(None, "score N of them, as many as selfsent train kept apart", needs="documents")
     pairs: str | None = setting(None, "file: sentence1, sentence2, score: Spearman of the cosine")
     relevance: str | None = setting(None, "file: query, text (a relevant one): MRR@10")
-    labels: str | None = setting(
-        None, "file: text, label: accuracy of logistic regression and nearest neighbour, k-means"
-    )
+    labels: str | None = setting(None, "file: text, label: accuracy of logistic regression, nearest neighbour; k-means")
     exact: bool = setting(
         False, "choose the penalty of --labels in each fold by folds of its own: ten times the work, tenths of a point"
     )
@@ -95,9 +91,7 @@ class Evaluate(_Tasks, _Files, Encoding):
     classifier: Literal["exact", "senteval"] = setting(
         "exact", "logistic regression of transfer and --labels; senteval: stopped early, as for published scores"
     )
-    vectors: str | None = setting(
-        None, "write the vectors of one model and their texts: a file usable in place of the model"
-    )
+    vectors: str | None = setting(None, "write one model's vectors and texts: a file usable in place of the model")
     seeds: bool = setting(False, "put runs that differ only in their seed into one row: mean ± deviation")
     published: bool = setting(False, "add the rows of the papers' tables for the suite")
 

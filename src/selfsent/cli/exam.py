@@ -47,7 +47,7 @@ class Exam(Reading, Encoding):
     hold_out: int | None = setting(None, "how many it kept apart, if train was told --hold-out N", needs="trained")
     overwrite: bool = setting(False, "throw away the exam in OUTPUT, and what was mended in it")
     models: tuple[str, ...] = setting(
-        (), "compare these: as selfsent evaluate takes them, or vectors:FILE; NAME=MODEL names one"
+        (), "compare these, as evaluate takes them, or vectors:FILE; NAME=MODEL names one"
     )
     json: str | None = JSON
 

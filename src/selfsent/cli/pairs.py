@@ -37,7 +37,7 @@ class Pairs(Results):
     )
     language: str | None = LANGUAGE
     approximate: bool = setting(
-        False, "for millions of texts: compare likely neighbours alone, and measure the recall (extra `index`)"
+        False, "for millions of texts: likely neighbours alone, recall measured (extra `index`)"
     )
 
     def run(self) -> None:

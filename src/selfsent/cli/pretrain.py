@@ -34,9 +34,7 @@ class Pretrain(Reading, Resumable):
 
     corpus: tuple[str, ...] = CORPUS
     tokenizer: str | None = setting(None, "encoder whose tokenizer is used instead of a new one")
-    keep: int | None = setting(
-        None, "checkpoints kept, also of a finished run (default: two while it runs, none afterwards)"
-    )
+    keep: int | None = setting(None, "checkpoints kept (default: two while it runs, none afterwards)")
     hold_out: int | None = HOLD_OUT
 
     def run(self) -> None:

@@ -40,7 +40,7 @@ class Queries(Reading):
     output: str = setting(MISSING, "a .csv, .tsv, .jsonl or .parquet file")
     title_column: str | None = setting(None, "column with titles, such as subject")
     queries_from: str = setting(
-        _EXTRACTION, "parts of the texts; or an OpenAI-compatible address, with its key in OPENAI_API_KEY"
+        _EXTRACTION, "parts of the texts, or an OpenAI-compatible address (key: OPENAI_API_KEY)"
     )
     llm: str = setting("", "the language model at that address, such as llama3.2")
     count: int = setting(3, "queries of a text, from a language model", minimum=1, maximum=20)

@@ -20,9 +20,7 @@ if TYPE_CHECKING:
     from selfsent.data.vector_files import VectorsFile
     from selfsent.models.encoder import Encoder
 
-LANGUAGE: Any = setting(
-    None, "compare words by their stems in this language, or none (default: the language of most texts)"
-)
+LANGUAGE: Any = setting(None, "language of stems to compare words by, or none (default: that of most texts)")
 
 
 @dataclass(kw_only=True)

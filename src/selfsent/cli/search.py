@@ -46,11 +46,7 @@ class Search(Results, Asking):
     main_options: ClassVar = "text_column id_column keep top index where rerank word_weight encoded output json"
 
     words: tuple[str, ...] = setting(
-        (),
-        f"a model; a corpus: {FILES}; and queries",
-        positional=True,
-        nargs="*",
-        metavar="MODEL CORPUS QUERY",
+        (), f"a model; a corpus: {FILES}; and queries", positional=True, nargs="*", metavar="MODEL CORPUS QUERY"
     )
     index: str | None = setting(None, "what selfsent index wrote, in place of MODEL and CORPUS")
     top: int = setting(10, "texts to find for each query", minimum=1)
@@ -73,9 +69,7 @@ class Search(Results, Asking):
         (),
         "search only rows of the index whose column meets a condition, such as team=sales, team=sales,support,"
         " team!=sales, priority>2 or created>=2024-01-01; give it again for more, all of which must hold",
-        repeat=True,
-        metavar="CONDITION",
-        needs="index",
+        **{"repeat": True, "metavar": "CONDITION", "needs": "index"},
     )
 
     def run(self) -> None:
@@ -182,7 +176,7 @@ class Search(Results, Asking):
         if reranker and self.word_weight is None:
             weight = reranker.lexical_weight
         vectors = encode(self.encoder_of(index), queries, side="query")
-        about = {"index": self.index, "word_weight": weight, "language": index.language or "none"}
+        about: dict[str, Any] = {"index": self.index, "word_weight": weight, "language": index.language or "none"}
         if self.where:
             about["where"] = list(self.where)
         names = [name for name in index.columns if name not in ("row", "sentence", "text")]

@@ -52,10 +52,7 @@ class Train(TrainingText, Resumable):
     has_late_options: ClassVar = True
 
     corpus: tuple[str, ...] = setting(
-        (),
-        f"{FILES}; or a recipe: FILE.yaml or a name of selfsent recipes",
-        positional=True,
-        nargs="+",
+        (), f"{FILES}; or a recipe: FILE.yaml or a name of selfsent recipes", positional=True, nargs="+"
     )
     method: str | None = setting(None, "a name from selfsent methods (default: chosen by the corpus)")
     base: str | None = setting(
