@@ -31,7 +31,8 @@ def test_vectors_and_indexes_are_cut(selfsent, model, texts, tmp_path):
     assert found["queries"][0]["hits"][0]["text"] == query
     assert selfsent("index", model, texts, "--output", tmp_path / "i", "--add").status == 0
     assert (
-        "8 numbers" in selfsent("index", model, texts, "--output", tmp_path / "i", "--add", "--size", 4).late_complaint
+        "made with size 8"
+        in selfsent("index", model, texts, "--output", tmp_path / "i", "--add", "--size", 4).late_complaint
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from selfsent.cli.console import CommandProgress, doing, notice, show
 from selfsent.cli.options import SPLIT_DEFAULT, Encoding, Reading, WithData
-from selfsent.cli.outputs import check_outputs, write_outputs
+from selfsent.cli.outputs import as_line, check_outputs, write_outputs
 from selfsent.errors import SettingsError
 from selfsent.naming import name_given, names
 from selfsent.settings import setting
@@ -28,12 +27,10 @@ class _Tasks(Reading):
     suite: str | None = setting(None, "sts, sts17, stsb-cross, tatoeba, transfer, useb or afs")
     task: tuple[str, ...] = setting((), "a task such as stsb; may be repeated, or NAME,NAME", repeat=True)
     documents: tuple[str, ...] = setting((), "a corpus with documents: the label-free score", nargs="+")
-    hold_out: int | None = setting(None, "score N of its documents, as many as selfsent train kept apart")
+    hold_out: int | None = setting(None, "score N of them, as many as selfsent train kept apart", needs="documents")
     pairs: str | None = setting(None, "file: sentence1, sentence2, score: Spearman of the cosine")
     relevance: str | None = setting(None, "file: query, text (a relevant one): MRR@10")
-    labels: str | None = setting(
-        None, "file: text, label: accuracy of logistic regression and nearest neighbour, k-means"
-    )
+    labels: str | None = setting(None, "file: text, label: accuracy of logistic regression, nearest neighbour; k-means")
     columns: tuple[str, ...] = setting((), "what your file calls these columns; with --text-column the other one alone")
     id_column: str | None = setting(None, "column with ids, which no score reads")
     retrieval: tuple[str, ...] = setting(
@@ -42,7 +39,7 @@ class _Tasks(Reading):
         " qrels/SPLIT: .jsonl, .tsv or .parquet), or a hub id such as mteb/scifact; may be repeated",
         repeat=True,
     )
-    split: str | None = setting(None, "the split of the judgements of --retrieval (default: test)")
+    split: str | None = setting(None, "the split of the judgements of --retrieval (default: test)", needs="retrieval")
 
 
 @dataclass(kw_only=True)
@@ -68,17 +65,15 @@ class _Audible(CommandProgress):
 class Evaluate(_Tasks, _Files, Encoding):
     """Score a model, or several side by side.
 
+      selfsent evaluate bundled runs/tickets bm25 --documents tickets.csv --text-column body
+      selfsent evaluate bundled bundled+words bm25 --retrieval exams/tickets
+
     Scores come from published protocols, from files of your own, or without labels from the held-out documents of a
     corpus. Several models are shown side by side, each with a paired p-value against the first.
     """
 
-    examples: ClassVar = (
-        "selfsent evaluate bundled runs/tickets bm25 --documents tickets.csv --text-column body",
-        "selfsent evaluate bundled bundled+words bm25 --retrieval exams/tickets",
-    )
     main_options: ClassVar = (
-        *("documents", "text_column", "document_column", "retrieval", "pairs", "relevance", "labels", "columns"),
-        *("suite", "task", "json", "page"),
+        "documents text_column document_column retrieval pairs relevance labels columns suite task json page"
     )
 
     model: tuple[str, ...] = setting(
@@ -93,9 +88,7 @@ class Evaluate(_Tasks, _Files, Encoding):
     classifier: Literal["exact", "senteval"] = setting(
         "exact", "logistic regression of transfer and --labels; senteval: stopped early, as for published scores"
     )
-    vectors: str | None = setting(
-        None, "write the vectors of one model and their texts: a file usable in place of the model"
-    )
+    vectors: str | None = setting(None, "write one model's vectors and texts: a file usable in place of the model")
     published: bool = setting(False, "add the rows of the papers' tables for the suite")
 
     def run(self) -> None:
@@ -122,10 +115,6 @@ class Evaluate(_Tasks, _Files, Encoding):
             check_format(Path(self.vectors))
         if not self.documents:
             self.refuse_unread("--documents", ("clean", "text_column") if any(own.values()) else ())
-            if self.hold_out is not None:
-                raise SettingsError("--hold-out says how many documents of --documents to score: give --documents, too")
-        if self.split and not self.retrieval:
-            raise SettingsError("--split says which judgements of --retrieval to take: give --retrieval, too")
         published = None
         if self.published:
             from selfsent.papers.published import Published
@@ -135,7 +124,7 @@ class Evaluate(_Tasks, _Files, Encoding):
         for line in report.remarks:
             notice(line)
         forms = {
-            self.json: lambda: json.dumps(report.to_json(), ensure_ascii=False) + "\n",
+            self.json: lambda: as_line(report.to_json()),
             self.page: report.to_page,
         }
         if write_outputs(forms):

@@ -31,19 +31,17 @@ _OF_RECIPES = ("--output", "--variant", "--base", "--data", "--seed", "--seeds",
 class Train(TrainingText, Resumable):
     """Train an encoder on sentences, or on pairs and triples with labels or without.
 
+      selfsent train tickets.csv --text-column body --output runs/tickets
+      selfsent train faq.csv --text-columns question,answer --method mnrl --output runs/faq
+
     It is scored before and after if the corpus has documents or pairs.
 
     A method has options of its own: --method NAME --help shows them. With a recipe give only --output, --variant,
     --base, --data, --seed, --seeds, --resume and --overwrite; everything else is in the recipe.
     """
 
-    examples: ClassVar = (
-        "selfsent train tickets.csv --text-column body --output runs/tickets",
-        "selfsent train faq.csv --text-columns question,answer --method mnrl --output runs/faq",
-    )
     main_options: ClassVar = (
-        *("output", "text_column", "document_column", "text_columns", "method", "base", "budget", "hold_out", "seeds"),
-        *("resume", "overwrite"),
+        "output text_column document_column text_columns method base budget hold_out seeds resume overwrite"
     )
 
     also: ClassVar = (
@@ -54,10 +52,7 @@ class Train(TrainingText, Resumable):
     has_late_options: ClassVar = True
 
     corpus: tuple[str, ...] = setting(
-        (),
-        f"{FILES}; or a recipe: FILE.yaml or a name of selfsent recipes",
-        positional=True,
-        nargs="+",
+        (), f"{FILES}; or a recipe: FILE.yaml or a name of selfsent recipes", positional=True, nargs="+"
     )
     method: str | None = setting(None, "a name from selfsent methods (default: chosen by the corpus)")
     base: str | None = setting(
