@@ -227,7 +227,7 @@ class _Runner:
             run = load_run(run_path)
         else:
             self.notice(what)
-            how = {"resume": status is not None, "data": self.data, "progress": self.progress}
+            how: dict[str, Any] = {"resume": status is not None, "data": self.data, "progress": self.progress}
             corpus = self._corpus(stage, path / "train.jsonl" if fold else None)
             try:
                 run = api.train(corpus, stage.method.name, base, run_path, **stage.defaults, **stage.arguments, **how)

@@ -95,8 +95,8 @@ class ContextTask:
     def _score(self, encoder: Encoder) -> Score:
         ranks, groups = self.reciprocal_ranks(*encoder.sides(self.texts, self.texts)), self.document[self.queries]
         size = {"c": CANDIDATES, "s": len(self.texts), "n": len(ranks), "docs": len(np.unique(groups))}
-        size |= {"data": self._data, "pool": encoder.pooling, "v": 1}
-        label = signature(CONTEXT, f"mrr@{CUTOFF}", encoder.measure, "next", **size)
+        about = {"data": self._data, "pool": encoder.pooling, "v": 1}
+        label = signature(CONTEXT, f"mrr@{CUTOFF}", encoder.measure, "next", **size, **about)
         return measure(CONTEXT, mean(ranks), len(ranks), signature=label, groups=groups)
 
 
