@@ -27,8 +27,8 @@ from selfsent.errors import DataError, first_line
 from selfsent.evaluation.encoder import Encoder
 from selfsent.evaluation.exam_models import WEIGHTS
 from selfsent.evaluation.lexical import Hybrid
-from selfsent.evaluation.results import Score
-from selfsent.evaluation.stats.resampling import Difference, paired_best
+from selfsent.evaluation.results import Score, best_minus
+from selfsent.evaluation.stats.resampling import Difference
 from selfsent.evaluation.tasks.beir import texts_in
 from selfsent.evaluation.tasks.retrieval import RetrievalTask
 from selfsent.files import atomic_file
@@ -232,11 +232,10 @@ def adapt(
         best = sorted(tried, key=lambda each: -each[2].score)[:_WEIGHED]
         for make in [_always(none), *(each[0] for each in best)]:
             tried += tried_with(make, sorted({0.0, *WEIGHTS} - {own}))
-    means, samples = np.array([each[2].score for each in tried]), np.stack([each[2].samples for each in tried])
     shown = score(test, none, own)
-    if not paired_best(means, before.score, samples, before.samples).low > 0:
+    if not best_minus([each[2] for each in tried], before).low > 0:
         return Adaptation(none, (before, shown), (before, shown))
-    make, weight, after = tried[int(means.argmax())]
+    make, weight, after = max(tried, key=lambda each: each[2].score)
     adapter = replace(make(queries, answers), words=weight)
     return Adaptation(adapter, (before, shown), (after, score(test, adapter, weight)))
 

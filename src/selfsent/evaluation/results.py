@@ -13,7 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfsent.display import literal, markdown, span, table_of, text_of
-from selfsent.evaluation.stats.resampling import Difference, Floats, Statistic, bootstrap, interval, paired, point
+from selfsent.evaluation.stats.resampling import (
+    Difference,
+    Floats,
+    Statistic,
+    bootstrap,
+    interval,
+    paired,
+    paired_best,
+    point,
+)
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -79,6 +88,15 @@ class Score:
         if self.n != other.n:
             raise ValueError(f"{self.name} over {self.n} items cannot be paired with {other.name} over {other.n}")
         return paired(self.score, other.score, self.samples, other.samples)
+
+
+def best_minus(scores: Sequence[Score], other: Score) -> Difference:
+    """The best of several systems minus another one on the same task, corrected for picking it there.
+
+    See `paired_best`.
+    """
+    samples = np.stack([score.samples for score in scores])
+    return paired_best(np.array([score.score for score in scores]), other.score, samples, other.samples)
 
 
 def measure(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from selfsent.display import cells_of
+from selfsent.display import cells_of, listed
 from selfsent.evaluation.lexical import LEXICAL
 from selfsent.report.pages import curves, dots, render
 from selfsent.report.scores import NAMES, Scores, differences, is_search, ranked, scores_table, standing
@@ -73,8 +73,7 @@ def _headline(scores: Scores | None) -> str:
     for (one, other), less in differences(scores).items():
         if (one == NAMES["trained"]) is not is_search(scores):
             found.setdefault(standing(less), []).append(other.strip("()").replace("untrained", "the untrained base"))
-    listed = {how: " and ".join(filter(None, (", ".join(names[:-1]), names[-1]))) for how, names in found.items()}
-    return f"{what} is " + ", ".join(f"{how} {names}" for how, names in listed.items())
+    return f"{what} is " + ", ".join(f"{how} {listed(names)}" for how, names in found.items())
 
 
 def _drawing(scores: Scores) -> dict[str, Any]:
