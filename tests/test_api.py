@@ -109,7 +109,6 @@ def test_pairs_are_kept_apart_and_scored_by_search(base, tmp_path):
     assert run.scores is None
     assert run.search_scores["asked"] == "a text of “a” finds its “b”: 60 queries among 300 texts"
     assert {"with_words", "bm25", "words_over_bm25", "over_tfidf"} < set(run.search_scores)
-    assert run.figures["search"] == run.search_scores["with_words"]["score"]
     assert len(run.neighbours) == 3
     assert selfsent.load_run(run.directory).search_scores == run.search_scores
     assert str(run).startswith("Search: nDCG@10")
@@ -224,18 +223,15 @@ def test_public_names_are_functions_that_say_what_they_take():
     assert dir(selfsent) == sorted(selfsent.__all__)
     assert all(getattr(selfsent, name) is not None for name in selfsent.__all__)
     names = inspect.signature(selfsent.train).parameters
-    assert {"views", "preset", "learning_rate", "dev", "trackers", "seeds"} < names.keys()
+    assert {"views", "preset", "learning_rate", "dev", "trackers"} < names.keys()
     assert not {"clock", "scorer"} & names.keys()
 
 
-def test_a_method_is_given_by_its_options_and_trained_with_several_seeds(base, tmp_path):
+def test_a_method_is_given_by_its_options_or_its_name(base, tmp_path):
     texts, common = tiny.make_sentences(40), {"steps": 1, "batch_size": 8, "quiet": True}
-    seeds = selfsent.train(texts, SimCSE(temperature=0.1), base, tmp_path / "run", seeds=2, seed=3, **common)
-    assert list(seeds.figures) == [3, 4]
-    options = selfsent.load_run(tmp_path / "run" / "seeds" / "4").record["asked"]["options"]
-    assert options["temperature"] == 0.1
-    run = selfsent.train(texts, "simcse", base, tmp_path / "one", **common)
-    assert run.record["asked"]["options"]["temperature"] == 0.05
+    for method, temperature in ((SimCSE(temperature=0.1), 0.1), ("simcse", 0.05)):
+        run = selfsent.train(texts, method, base, tmp_path / str(temperature), **common)
+        assert run.record["asked"]["options"]["temperature"] == temperature
 
 
 def test_vectors_pairs_and_groups(base):

@@ -97,16 +97,8 @@ class Request:
         return plan, augmenters
 
 
-def config_without_seed(corpus: Corpus, request: Request) -> dict[str, Any]:
-    """The configuration common to runs with different seeds, as JSON."""
-    corpus, plan, hold_out = _prepared(corpus, request, Progress(), make_views=False)
-    wanted = config_of(plan, corpus, hold_out.train)
-    wanted["settings"].pop("seed")
-    return {**wanted, "views": ",".join(request.run_config.views) or None}
-
-
 def _prepared(
-    corpus: Corpus, request: Request, progress: Progress, make_views: bool = True, whiten: float | None = None
+    corpus: Corpus, request: Request, progress: Progress, whiten: float | None
 ) -> tuple[Corpus, Plan, HoldOut]:
     """The corpus with its views, its plan, and its split.
 
@@ -120,14 +112,13 @@ def _prepared(
         notice(f"training with {plan.method.name}, as {reason}; `method` chooses another")
         if line := doubt(plan):
             notice(line)
-    if augmenters and make_views:
+    if augmenters:
         if rank() == 0:
             advance = partial(progress.count, "making views", total=len(corpus))
             with_views(corpus, augmenters, plan.settings.seed, advance, notice)
         wait()
         corpus = with_views(corpus, augmenters, plan.settings.seed)
-    there = make_views or not augmenters  # whether the columns to read exist
-    plan = plan.on(corpus) if there else plan
+    plan = plan.on(corpus)
     if request.changes.get("whiten") is None and whiten is not None:
         plan = replace(plan, whiten=whiten)
     hold_out = request.hold_out
@@ -138,8 +129,7 @@ def _prepared(
         hold_out = HoldOut.of(corpus, dev == CONTEXT, warn, plan.joins, hold_out, pairs)
     hold_out = replace(hold_out, train=rows_with_neighbours(plan, corpus, hold_out.train, notice))
     hold_out = hold_out.thinned(request.run_config.sentences)
-    if there:
-        plan.known(corpus, hold_out.train)  # reject bad labels before anything slow
+    plan.known(corpus, hold_out.train)  # reject bad labels before anything slow
     return corpus, plan, hold_out
 
 
@@ -158,7 +148,7 @@ def train_once(
     text = read(source, None if plan.reads_documents else False, notice)
     before = directory.record.get("asked", {}).get("whiten")
     old = float(before) if isinstance(before, bool) else None  # a run from before whitening had strengths
-    corpus, plan, hold_out = _prepared(text, request, progress, whiten=old)
+    corpus, plan, hold_out = _prepared(text, request, progress, old)
     for line in _notices(plan, corpus, hold_out, request):
         notice(line)
     description = config_of(plan, corpus, hold_out.train)

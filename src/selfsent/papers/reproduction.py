@@ -19,7 +19,7 @@ from selfsent.files import read_json
 from selfsent.papers.published import AGGREGATION, DATASETS, METRICS, ROW, Record, defects, marked, records
 from selfsent.recipes.recipe import Recipe, read_recipe
 from selfsent.recipes.run import SCORES, STAND_INS
-from selfsent.report.seeds import Seeds, Spread
+from selfsent.recipes.seeds import Seeds, Spread
 
 if TYPE_CHECKING:
     from rich.table import Table
