@@ -101,7 +101,7 @@ class Flips:
 
         def taught(folder: Path) -> list[object]:
             given = ["train", text, "--method", "distil", "--base", world.base, "--teacher", "bundled", "--steps", 2]
-            return [*given, "--map", 0, "--batch-size", 8, "--max-length", 32, "--output", folder / "run"]
+            return [*given, "--batch-size", 8, "--max-length", 32, "--output", folder / "run"]
 
         return [
             Target(TARGETS[0], self._unfinished, "run/checkpoints/*/*", resume, "run/model/*.safetensors"),

@@ -42,7 +42,7 @@ class Command:
 
 def commands(world: World) -> list[Command]:
     """All of them: six methods and more of `train` on a table and on a transformer, and everything else that writes."""
-    steps = ("--steps", STEPS, "--batch-size", 4, "--checkpoint-every", 2, "--max-length", 16, "--map", 0)
+    steps = ("--steps", STEPS, "--batch-size", 4, "--checkpoint-every", 2, "--max-length", 16)
     tiny = ("--base", world.base)
     best = ("--dev", "context", "--hold-out", 40, "--dev-every", 2, "--keep-best")
     table = ("--base", "bundled", "--delete-words", 0.3)  # it has no dropout to make two views of a sentence
@@ -63,7 +63,7 @@ def commands(world: World) -> list[Command]:
         train("simcse, the best kept", world.documents, *tiny, *best),
         train("distil", world.sentences, *tiny, "--teacher", "bundled"),
         train("ct-inbatch", world.sentences, *tiny),
-        Command("whitening", ("train", world.sentences, "--method", "whitening", "--map", 0, "--base", "bundled")),
+        Command("whitening", ("train", world.sentences, "--method", "whitening", "--base", "bundled")),
         Command("pretrain", ("pretrain", world.many, "--steps", 5, "--batch-size", 2, *small)),
         Command(
             "compare", ("compare", world.documents, "--methods", "neighbours,zscore", "--hold-out", 40, *steps[:4])

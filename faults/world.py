@@ -163,7 +163,7 @@ class World:
     @property
     def train(self) -> list[object]:
         """A short `train`, but for its output."""
-        given = ["train", self.sentences, "--method", "tsdae", "--base", self.base, "--map", 0, "--steps", 5]
+        given = ["train", self.sentences, "--method", "tsdae", "--base", self.base, "--steps", 5]
         return [*given, "--batch-size", 4, "--max-length", 16, "--checkpoint-every", 2, "--keep", 2]
 
     @property

@@ -142,7 +142,7 @@ def test_no_file_of_a_run_stays_open(base, tmp_path):
     try:
         for number in range(2):
             texts = tiny.make_sentences(40, seed=number)
-            selfsent.train(texts, "simcse", base, tmp_path / str(number), steps=1, batch_size=8, map_points=0)
+            selfsent.train(texts, "simcse", base, tmp_path / str(number), steps=1, batch_size=8)
         after = opened()
     finally:
         gc.enable()
@@ -257,7 +257,7 @@ def test_the_warranty_gives_the_encoder_back(base_of, tmp_path, monkeypatch):
     monkeypatch.delenv("SELFSENT_DATA", raising=False)
     lines, told = tiny.make_sentences(400, seed=3, words=(6, 12)), []
     corpus = selfsent.read_corpus([{"text": t, "d": n // 4} for n, t in enumerate(lines)], document_column="d")
-    given = {"steps": 2, "batch_size": 8, "hold_out": 40, "warranty": 0.3, "map_points": 0}
+    given = {"steps": 2, "batch_size": 8, "hold_out": 40, "warranty": 0.3}
     given["progress"] = tiny.heard(notice=told.append)
     run = selfsent.train(corpus, "neighbours", base_of("static"), tmp_path / "run", learning_rate=10.0, **given)
     found = run.record["warranty"]

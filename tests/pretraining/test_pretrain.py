@@ -17,7 +17,7 @@ from selfsent.pretraining.pretrain import pretrain
 from selfsent.training.loop import Loop
 
 SHAPE = {"layers": 1, "hidden_size": 32, "heads": 2, "feed_forward": 32}
-TINY = {**SHAPE, "vocabulary_size": 200, "max_length": 24, "batch_size": 4, "map_points": 0, "hold_out": 0}
+TINY = {**SHAPE, "vocabulary_size": 200, "max_length": 24, "batch_size": 4, "hold_out": 0}
 
 
 @pytest.fixture(scope="module")

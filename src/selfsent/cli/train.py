@@ -31,19 +31,17 @@ _OF_RECIPES = ("--output", "--variant", "--base", "--data", "--seed", "--seeds",
 class Train(TrainingText, Resumable):
     """Train an encoder on sentences, or on pairs and triples with labels or without.
 
+      selfsent train tickets.csv --text-column body --output runs/tickets
+      selfsent train faq.csv --text-columns question,answer --method mnrl --output runs/faq
+
     It is scored before and after if the corpus has documents or pairs.
 
     A method has options of its own: --method NAME --help shows them. With a recipe give only --output, --variant,
     --base, --data, --seed, --seeds, --resume and --overwrite; everything else is in the recipe.
     """
 
-    examples: ClassVar = (
-        "selfsent train tickets.csv --text-column body --output runs/tickets",
-        "selfsent train faq.csv --text-columns question,answer --method mnrl --output runs/faq",
-    )
     main_options: ClassVar = (
-        *("output", "text_column", "document_column", "text_columns", "method", "base", "budget", "hold_out", "seeds"),
-        *("resume", "overwrite"),
+        "output text_column document_column text_columns method base budget hold_out seeds resume overwrite"
     )
 
     also: ClassVar = (
@@ -54,10 +52,7 @@ class Train(TrainingText, Resumable):
     has_late_options: ClassVar = True
 
     corpus: tuple[str, ...] = setting(
-        (),
-        f"{FILES}; or a recipe: FILE.yaml or a name of selfsent recipes",
-        positional=True,
-        nargs="+",
+        (), f"{FILES}; or a recipe: FILE.yaml or a name of selfsent recipes", positional=True, nargs="+"
     )
     method: str | None = setting(None, "a name from selfsent methods (default: chosen by the corpus)")
     base: str | None = setting(
@@ -160,19 +155,14 @@ class Train(TrainingText, Resumable):
 
         def train(seed: int | None, output: str | Path, resume: bool, overwrite: bool = False) -> StagesRun:
             given: dict[str, Any] = {"resume": resume, "overwrite": overwrite, "data": self.changes.get("data")}
-            done = recipes.train_stages(read(seed), output, seed=seed, **given)
-            if recipe.published:
-                reproduction.keep(recipe, done.directory)
-            return done
+            return recipes.train_stages(read(seed), output, seed=seed, **given)
 
         def check() -> dict[str, Any]:
             recipes.check_data(recipe, self.changes.get("data"))
             return recipe.to_json()
 
         def published() -> list[Table]:
-            if not recipe.published:
-                return []
-            return reproduction.tables(reproduction.reproductions(recipe, Path(self.output)))
+            return reproduction.tables(reproduction.join_runs([self.output])) if recipe.published else []
 
         with self.resumable():
             if self.seeds is not None:
@@ -206,7 +196,7 @@ def _show_seeds(seeds: Seeds, published: list[Table] | None = None) -> None:
         for table in (seeds.table(), *(published or ())):
             show(table)
     elif seeds.figures:
-        show("Nothing was scored: selfsent evaluate --seeds scores the models together")
+        show("Nothing was scored: selfsent evaluate scores the models")
     for line in seeds.complaints:
         show(line)
     show(f"The runs are in {seeds.directory / 'seeds'}")

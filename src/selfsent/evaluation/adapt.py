@@ -129,8 +129,8 @@ Make = Callable[[Vectors, Vectors], Adapter]
 class Adapted(Encoder):
     """An encoder whose query vectors go through a map; see `Encoder.sides`."""
 
-    def __init__(self, encoder: Encoder, change: Callable[[Vectors], Vectors], name: str = "adapted") -> None:
-        super().__init__(encoder, name, encoder.pooling)
+    def __init__(self, encoder: Encoder, change: Callable[[Vectors], Vectors]) -> None:
+        super().__init__(encoder, "adapted", encoder.pooling)
         self.encoder, self.change, self.lexical_weight = encoder, change, encoder.lexical_weight
 
     def sides(self, queries: Sequence[str], texts: Sequence[str], search: bool = False) -> tuple[Any, Any]:
@@ -201,7 +201,6 @@ def adapt(
     dev: RetrievalTask,
     test: RetrievalTask,
     word_weight: float | None = None,
-    learn: Sequence[dict[int, float]] | None = None,
 ) -> Adaptation:
     """Learn an adapter from queries with known answers.
 
@@ -210,14 +209,13 @@ def adapt(
         dev: the queries to learn from, and to choose by.
         test: other ones over the same documents, to show the gain on.
         word_weight: of BM25; by default it is chosen, too.
-        learn: answers to learn from in place of those of `dev`, for experiments.
 
     Raises:
         DataError: the encoder has no vectors.
     """
     own = encoder.lexical_weight if word_weight is None else word_weight
     queries, documents = encoder.sides(dev.queries, dev.documents, search=True)
-    answers = _answers(dev.grades if learn is None else learn, documents)
+    answers = _answers(dev.grades, documents)
     none = Adapter.identity(documents.shape[1], own)
 
     def score(task: RetrievalTask, change: Callable[[Vectors], Vectors], weight: float) -> Score:

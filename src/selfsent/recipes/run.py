@@ -227,11 +227,10 @@ class _Runner:
             run = load_run(run_path)
         else:
             self.notice(what)
-            arguments = {**stage.defaults, **stage.arguments, **({"map_points": 0} if fold else {})}
-            arguments |= {"resume": status is not None, "data": self.data, "progress": self.progress}
+            how: dict[str, Any] = {"resume": status is not None, "data": self.data, "progress": self.progress}
             corpus = self._corpus(stage, path / "train.jsonl" if fold else None)
             try:
-                run = api.train(corpus, stage.method.name, base, run_path, **arguments)
+                run = api.train(corpus, stage.method.name, base, run_path, **stage.defaults, **stage.arguments, **how)
             except TrainingError as error:
                 if not read_json(run_path / "run.json").get("stopped"):
                     raise

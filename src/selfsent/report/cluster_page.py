@@ -52,7 +52,7 @@ def cluster_page(
             for values in zip(*about_each.values(), strict=True)
         ]
         colours = {"group": own, **few, **colours_of(corpus, rows)}
-        drawn = map_of(corpus.texts(rows), {"": vectors[rows]}, colours, f"{unit}s", len(corpus), heads)
+        drawn = map_of(corpus.texts(rows), vectors[rows], colours, f"{unit}s", len(corpus), heads)
     over = [list(group["over"].values()) for group in groups if "over" in group]
     return render(
         "clusters.html",

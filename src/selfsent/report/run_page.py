@@ -26,7 +26,6 @@ def run_page(
     neighbours: Sequence[Mapping[str, Any]],
     metrics: Sequence[Mapping[str, Any]],
     fragment: bool = False,
-    corpus_map: Mapping[str, Any] | None = None,
     search: Scores | None = None,
 ) -> str:
     """The page of a run.
@@ -37,7 +36,6 @@ def run_page(
         neighbours: nearest sentences of a few sentences, before and after.
         metrics: the log.
         fragment: without head and headline, for a notebook.
-        corpus_map: from `map_of`.
         search: before and after, at search, or None.
     """
     config = record.get("asked", {})
@@ -60,7 +58,6 @@ def run_page(
         headline=_headline(search or scores),
         warranty=cells_of(warranty_table(record["warranty"])) if "warranty" in record else None,
         scores=[(cells_of(scores_table(each)), _drawing(each)) for each in (search, scores) if each],
-        map=corpus_map,
         neighbours=neighbours,
         curves=curves(logs),
         about=[(name, value) for name, value in about.items() if value not in (None, "")],

@@ -2,22 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from selfsent.display import table_of, text_of
 from selfsent.distributed import join, rank, wait
 from selfsent.errors import SelfsentError, SettingsError, TrainingError
 from selfsent.evaluation.results import MARK, MEANING
-from selfsent.evaluation.side_by_side import Spread
 from selfsent.files import read_json, write_json
 from selfsent.progress import Progress, Shown
 from selfsent.training.run_directory import RunDirectory
 
 if TYPE_CHECKING:
     from rich.table import Table
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The aggregation over seeds: mean, standard deviation (n - 1; 0 for one seed) and number of seeds."""
+
+    mean: float
+    deviation: float
+    seeds: int
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Spread:
+        """The spread of scores, one per seed."""
+        return cls(float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else 0.0, len(values))
+
+    @property
+    def interval(self) -> tuple[float, float] | tuple[None, None]:
+        """The 95 % interval of the mean by Student's t: (low, high); none for a single seed."""
+        from scipy.stats import t
+
+        if self.seeds < 2:
+            return None, None
+        half = float(t.ppf(0.975, self.seeds - 1)) * self.deviation / self.seeds**0.5
+        return self.mean - half, self.mean + half
+
+    def __str__(self) -> str:
+        return f"{self.mean:.2f}" + (f" ± {self.deviation:.2f}" if self.seeds > 1 else "")
 
 
 @dataclass(repr=False)
@@ -142,10 +170,8 @@ def over_seeds(
             done.failures[seed] = error.reason
             notice(f"seed {seed} failed: {error.reason}")
         except SelfsentError:
-            if rank() == 0 and not (directory.path / "seeds").exists():  # no run was begun
-                (directory.path / "run.json").unlink()
-                if not any(directory.path.iterdir()):
-                    directory.path.rmdir()
+            if not (directory.path / "seeds").exists():  # no run was begun
+                directory.abandon()
             raise
         wait()
         if rank() == 0:
