@@ -13,7 +13,7 @@ from selfsent.training.checkpoint import is_whole as is_whole_checkpoint
 from selfsent.training.run_directory import RunDirectory
 
 WRITTEN = sorted((Path(__file__).parent / "written").iterdir())
-STEPS = {"steps": 6, "checkpoint_every": 3, "batch_size": 8, "max_length": 16, "map_points": 0, "delete_words": 0.3}
+STEPS = {"steps": 6, "checkpoint_every": 3, "batch_size": 8, "max_length": 16, "delete_words": 0.3}
 
 
 @pytest.fixture(params=WRITTEN, ids=lambda folder: folder.name)

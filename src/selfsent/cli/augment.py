@@ -41,7 +41,7 @@ class Augment(PairOptions, Reading):
     Was the command interrupted? Give it again, and it goes on where it stopped.
     """
 
-    main_options: ClassVar = ("pairings", "output", "text_column", "overwrite", "seed")
+    main_options: ClassVar = "pairings output text_column overwrite seed"
     also: ClassVar = tuple((f"options of {name}", each, None) for name, each in AUGMENTERS.items())
 
     corpus: tuple[str, ...] = CORPUS

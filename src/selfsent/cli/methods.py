@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
-import sys
 from argparse import SUPPRESS, ArgumentParser
 from dataclasses import dataclass
 from typing import Any
@@ -12,28 +9,7 @@ from typing import Any
 from selfsent.cli.console import show
 from selfsent.cli.flags import add_options
 from selfsent.cli.options import Command
-from selfsent.errors import SelfsentError
 from selfsent.settings import Settings, setting
-
-
-def describe(method: Any) -> dict[str, Any]:
-    """A method as plain data."""
-    return {
-        "name": method.name,
-        **{key: method.described[key] for key in ("title", "citation", "objective")},
-        "pooling": method.pooling,
-        "closed_form": method.closed_form,
-        "labels": _labels(method),
-        "published": dataclasses.asdict(method.published),
-        "defaults": {**dataclasses.asdict(method.defaults), "large_learning_rate": method.large_learning_rate},
-        "static": None if method.static is None else dataclasses.asdict(method.static),
-        "static_whiten": method.static_whiten,
-        "presets": {name: dict(values) for name, values in method.presets.items()},
-        "options": {
-            item.name: {"default": item.default, "description": item.metadata["description"]}
-            for item in dataclasses.fields(method.options)
-        },
-    }
 
 
 @dataclass(kw_only=True)
@@ -41,16 +17,12 @@ class Methods(Command):
     """List the methods, with paper, objective, settings and options."""
 
     name: str | None = setting(None, "one method, with its options", positional=True, nargs="?")
-    json: bool = setting(False, "everything, as JSON on standard output")
 
     def run(self) -> None:
         """Print the methods."""
         from selfsent.methods import METHODS, get_method
 
         chosen = [get_method(self.name)] if self.name else list(METHODS.values())
-        if self.json:
-            sys.stdout.write(json.dumps([describe(method) for method in chosen], ensure_ascii=False, indent=1) + "\n")
-            return
         for method in chosen:
             title, objective, citation = method.described.values()
             verb = "computes" if method.closed_form else "minimises"
@@ -64,15 +36,6 @@ class Methods(Command):
                 add_options(parser.add_argument_group("  options"), method.options)
                 show(parser.format_help())
             show("")
-
-
-def _labels(method: Any) -> str | None:
-    """Labels or scores required of each row with the default options; None if texts are enough."""
-    try:
-        wanted = method.options().labels()
-    except SelfsentError:  # options without a default: only in methods without labels
-        return None
-    return None if wanted is None else str(wanted.kind)
 
 
 def _settings(method: Any) -> list[str]:

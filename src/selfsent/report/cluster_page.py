@@ -51,7 +51,7 @@ def cluster_page(
             for values in zip(*about_each.values(), strict=True)
         ]
         colours = {"group": own, **few, **colours_of(corpus, rows)}
-        drawn = map_of(corpus.texts(rows), {"": vectors[rows]}, colours, f"{unit}s", len(corpus), heads)
+        drawn = map_of(corpus.texts(rows), vectors[rows], colours, f"{unit}s", len(corpus), heads)
     return render(
         "clusters.html",
         headline=f"{counted(len(groups), 'group')} of {counted(len(corpus), unit)}",

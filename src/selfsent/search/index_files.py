@@ -17,7 +17,7 @@ from urllib.parse import quote
 from selfsent.data.corpus.table import KINDS
 from selfsent.errors import DataError, OutputError, SettingsError, guess
 from selfsent.files import read_json, write_json
-from selfsent.integrity import checksums, damaged
+from selfsent.integrity import checksums, damaged, is_signed, signed
 from selfsent.search.ivf import IVF
 
 MANIFEST, SUMS = "index.json", "sums.json"
@@ -65,6 +65,8 @@ class IndexFiles:
         if self.manifest["version"] != VERSION:
             again = f"selfsent index {self.manifest.get('model', 'MODEL')} CORPUS --output {path} --overwrite"
             raise DataError(f"{path} was made by another version of selfsent: make it again with {again}")
+        if not is_signed(self.manifest):
+            raise self.damaged(f"{MANIFEST} is not as it was written")
         try:
             self.columns: dict[str, type] = {name: KINDS[kind] for name, kind in self.manifest["columns"].items()}
             self.rows = path / str(self.manifest["files"][0])
@@ -131,7 +133,9 @@ class IndexFiles:
         """
         about, journal = read_json(self.path / SUMS), self.rows.with_name(f"{self.rows.name}-wal")
         [version] = db.execute("SELECT version FROM state").fetchone()
-        if about.get("version") != version or (journal.exists() and journal.stat().st_size):
+        if not {"version", "sums"} <= {*about} or not is_signed(about):
+            raise self.damaged(f"{SUMS} is not as it was written")
+        if about["version"] != version or (journal.exists() and journal.stat().st_size):
             return
         sums = about["sums"]
         if sum(file.stat().st_size for name in sums if (file := self.path / name).exists()) > most:
@@ -149,7 +153,7 @@ class IndexFiles:
         if not busy:
             [version] = db.execute("SELECT version FROM state").fetchone()
             sums = {self.rows.name: _checksum(self.rows), **checksums(self.path, self.manifest["files"][1:])}
-            write_json(self.path / SUMS, {"version": version, "sums": sums})
+            write_json(self.path / SUMS, signed({"version": version, "sums": sums}))
 
 
 _OPENED: dict[tuple[int, int], int] = {}

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from selfsent.data.corpus import Corpus
 from selfsent.data.vector_files import VectorsFile, unit
 from selfsent.errors import DataError, OutputError, SettingsError
-from selfsent.files import atomic_directory, write_json
+from selfsent.files import STALE, atomic_directory, sweep_half_written, write_json
+from selfsent.integrity import signed
 from selfsent.lexical import Analyzer
 from selfsent.models.encoder import Encoder
 from selfsent.search.index_files import (
@@ -279,6 +280,7 @@ def _writing(files: IndexFiles, changing: bool = True) -> Iterator[tuple[IndexFi
         files, db = of_newest(files.path, _locked, files)
         with closing(db):
             files.check(db)
+            sweep_half_written(files.path.parent, files.path.name, STALE)  # it holds what may be deleted meanwhile
             yield files, db
             if changing:
                 db.execute("UPDATE state SET version = version + 1")
@@ -334,7 +336,7 @@ def _generation(folder: Path, about: dict[str, Any]) -> Iterator[tuple[sqlite3.C
         db.execute("PRAGMA journal_mode=WAL")
     head = {"kind": "selfsent index", "version": VERSION, "selfsent": __version__}
     names = [rows, vectors][: 2 if made["arranged"] else 1]
-    write_json(folder / MANIFEST, {**about, **head, **made, "files": names})
+    write_json(folder / MANIFEST, signed({**about, **head, **made, "files": names}))
     files = IndexFiles(folder)
     with closing(files.connect(writing=True)) as db:
         files.seal(db)
