@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -121,19 +120,6 @@ class IVF:
     def selector(mask: NDArray[np.bool_]) -> Any:
         """What restricts a search to the rows where a mask (n,) is true."""
         return require_faiss().IDSelectorBitmap(np.packbits(mask, bitorder="little"))
-
-    def lists(self) -> Iterator[tuple[Rows, Vectors]]:
-        """The rows (n,) and vectors (n, d) of each nonempty list."""
-        faiss, lists = require_faiss(), self._index.invlists
-        for number in range(self.nlist):
-            if count := lists.list_size(number):
-                codes, ids = lists.get_codes(number), lists.get_ids(number)
-                stored = faiss.rev_swig_ptr(codes, count * lists.code_size).view(np.float16)
-                rows = faiss.rev_swig_ptr(ids, count).astype(np.int64)
-                vectors = stored.reshape(count, -1).astype(np.float32)
-                lists.release_codes(number, codes)
-                lists.release_ids(number, ids)
-                yield rows, vectors
 
     def take(self, rows: Rows) -> Vectors:
         """The vectors (n, d) of rows (n,), where all rows of an index are 0, 1, 2, ..."""
