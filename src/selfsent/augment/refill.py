@@ -116,22 +116,9 @@ class Refiller:
             while start < stop and text[start].isspace():  # byte-level tokens include the preceding space
                 start += 1
             new = self.vocabulary.texts[guess]
-            if new.islower():
-                new = _with_capitals_at(new, text, start)
-            parts += [text[end:start], new]
+            parts += [text[end:start], with_capitals_of(new, text[start:stop]) if new.islower() else new]
             end = stop
         return "".join([*parts, text[end:]])
-
-
-def _with_capitals_at(piece: str, text: str, start: int) -> str:
-    """A piece of a word, capitalised for its position: a leading capital only at the start of the word."""
-    begin, end = start, start
-    while begin and text[begin - 1].isalpha():
-        begin -= 1
-    while end < len(text) and text[end].isalpha():
-        end += 1
-    word = text[begin:end]
-    return with_capitals_of(piece, word) if begin == start or word.isupper() else piece
 
 
 class Vocabulary:
