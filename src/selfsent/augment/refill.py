@@ -50,13 +50,9 @@ class Refiller:
 
     def change(self, sentences: Sentences, key: int) -> list[str]:
         """Views of sentences; masks and samples depend on key, row and position alone, not on batches."""
-        encoded = self.model.tokenizer(
-            sentences.texts,
-            add_special_tokens=False,
-            return_offsets_mapping=True,
-            truncation=True,
-            max_length=self.longest - len(self.template.prefix) - len(self.template.suffix),
-        )
+        room = self.longest - len(self.template.prefix) - len(self.template.suffix)
+        how = {"add_special_tokens": False, "return_offsets_mapping": True, "truncation": True, "max_length": room}
+        encoded = self.model.tokenizer(sentences.texts, **how)
         ids = [np.array(one, dtype=np.int64) for one in encoded["input_ids"]]
         hidden = [self._hidden(one, int(row), key) for one, row in zip(ids, sentences.rows, strict=True)]
         views = list(sentences.texts)
@@ -81,9 +77,8 @@ class Refiller:
         flat, where = np.concatenate(ids), np.concatenate(hidden)
         lengths = np.array([len(one) for one in ids])
         masked, targets = np.where(where, self.mask, flat), np.where(where, flat, IGNORED)
-        packed = self.template.pack(
-            Tokens(masked, lengths, np.ones(len(flat), dtype=bool), rows, targets), self.longest
-        )
+        tokens = Tokens(masked, lengths, np.ones(len(flat), dtype=bool), rows, targets)
+        packed = self.template.pack(tokens, self.longest)
         with torch.inference_mode():
             at = (packed.targets != IGNORED).nonzero()[:, 0]
             output = self.head.output
