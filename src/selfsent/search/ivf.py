@@ -33,6 +33,8 @@ class IVF:
 
     def __init__(self, index: Any) -> None:
         self._index = index
+        self.nprobe = 1
+        """Number of lists visited by a search."""
 
     @classmethod
     def trained(cls, sample: Vectors, rows: int, seed: int = 0, precision: Bits = "float16") -> IVF:
@@ -87,15 +89,6 @@ class IVF:
         """Number of lists."""
         return int(self._index.nlist)
 
-    @property
-    def nprobe(self) -> int:
-        """Number of lists visited by a search."""
-        return int(self._index.nprobe)
-
-    @nprobe.setter
-    def nprobe(self, count: int) -> None:
-        self._index.nprobe = min(count, self.nlist)
-
     def add(self, vectors: Vectors, rows: Rows) -> None:
         """Add unit vectors (n, d) under row numbers (n,)."""
         self._index.add_with_ids(vectors, rows)
@@ -109,11 +102,10 @@ class IVF:
             selector: of the rows that may be found, from `selector`; None for all.
             share: of the rows that it selects; the fewer, the more lists are visited.
         """
-        more = {}
-        if selector is not None:
-            probed = min(self.nlist, int(self.nprobe / max(share, 1e-9)) + 1)
-            more["params"] = require_faiss().SearchParametersIVF(sel=selector, nprobe=probed)
-        cosine, rows = self._index.search(queries, top, **more)
+        probed = self.nprobe if selector is None else int(self.nprobe / max(share, 1e-9)) + 1
+        only = {} if selector is None else {"sel": selector}
+        how = require_faiss().SearchParametersIVF(nprobe=min(self.nlist, probed), **only)
+        cosine, rows = self._index.search(queries, top, params=how)
         return cosine, rows.astype(np.int64, copy=False)
 
     @staticmethod
@@ -171,8 +163,7 @@ def require_faiss() -> Any:
     try:
         import faiss
     except ImportError:
-        raise SettingsError(
-            "an index of many texts needs faiss: pip install 'selfsent[index]'; selfsent pairs without --approximate"
-            " and selfsent search without --index need none"
-        ) from None
+        others = "selfsent pairs without --approximate and selfsent search without --index need none"
+        needed = "an index of many texts needs faiss: pip install 'selfsent[index]'"
+        raise SettingsError(f"{needed}; {others}") from None
     return faiss
