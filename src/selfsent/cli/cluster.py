@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from selfsent.cli.console import doing, notice, shortened, show
+from selfsent.cli.console import doing, notice, show
 from selfsent.cli.options import MODEL, ONE_CORPUS
 from selfsent.cli.outputs import as_line
 from selfsent.cli.results import Results, line_of
-from selfsent.display import counted, table_of
+from selfsent.display import counted, shortened, table_of
 from selfsent.errors import DataError, SettingsError
 from selfsent.settings import setting
 

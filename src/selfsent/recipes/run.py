@@ -20,10 +20,11 @@ from selfsent.evaluation.lexical import WITH_WORDS, without_words
 from selfsent.evaluation.results import Result
 from selfsent.evaluation.suites import TASKS, evaluate
 from selfsent.evaluation.tasks.published import cross_validate
+from selfsent.evaluation.word_vectors import PREFIXES
 from selfsent.files import read_json, write_json, write_text
 from selfsent.models.bases import resolve
 from selfsent.progress import Progress, shown
-from selfsent.recipes.needs import WORD_FILES, not_here, where_of
+from selfsent.recipes.needs import not_here, where_of
 from selfsent.recipes.recipe import Recipe, read_recipe
 from selfsent.recipes.results import StageRun, StagesRun
 from selfsent.recipes.stage import FOLD, Stage, located, sources_of
@@ -191,7 +192,7 @@ class _Runner:
         name = str(self.recipe.encoder)
         alone = without_words(name)
         kind, _, file = (alone or name).partition(":")
-        if kind not in WORD_FILES:
+        if kind not in PREFIXES:
             return name
         return f"{kind}:{located(file, self.mirror)}{WITH_WORDS if alone else ''}"
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from selfsent.data.corpus import Corpus
+from selfsent.display import shortened
 from selfsent.errors import SettingsError
 from selfsent.search.clusters import Clusters
 
@@ -102,23 +102,12 @@ def map_of(
         "colours": list(colours),
         "caption": f"{len(texts):,}{drawn} {what}" + (", drawn at random" if drawn else ""),
         "data": {
-            "texts": [text if len(text) <= LONGEST else text[: LONGEST - 1] + "…" for text in texts],
+            "texts": [shortened(text, LONGEST) for text in texts],
             "heads": list(heads),
             "places": _on_plane(lay_out(vectors)),
             "colours": [_grouping(names) for names in colours.values()],
         },
     }
-
-
-def colours_of(corpus: Corpus, rows: NDArray[np.int64]) -> dict[str, list[str]]:
-    """Groupings of rows to colour dots by: labels, and documents if few."""
-    found = {}
-    if corpus.labels is not None:
-        names = corpus.label_names
-        found["label"] = [names[label] if names else str(label) for label in corpus.labels[rows].tolist()]
-    if corpus.documents is not None and 1 < len(np.unique(corpus.documents[rows])) <= GROUPS:
-        found["document"] = [f"document {number + 1}" for number in corpus.documents[rows].tolist()]
-    return found
 
 
 def named(clusters: Clusters, words: Sequence[Sequence[str]]) -> list[str]:
