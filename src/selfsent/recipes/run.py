@@ -77,9 +77,8 @@ def train_stages(
         runner.check()
         config = read.to_json() | ({"read": runner.read} if runner.read else {})
         directory.match({**config, "settings": {"seed": seed}}, free=_free(read, directory))
-        for line in (*(f"{line}: the scores are no reproduction" for line in runner.replaced), read.note):
-            if line:
-                progress.notice(" ".join(line.split()))
+        if read.note:
+            progress.notice(" ".join(read.note.split()))
         directory.begin(steps=False)
         if rank() == 0:
             write_text(directory.path / "recipe.yaml", Path(read.path).read_text(encoding="utf-8"))
@@ -130,7 +129,6 @@ class _Runner:
         self.store = Store(data)
         self.mirror = data or os.environ.get("SELFSENT_DATA")
         self.stand_ins: list[str] = []
-        self.replaced: list[str] = []
         self.read: dict[str, Any] = {}
         """Stand-ins by stage, and the data of the folds with their fingerprint, for `run.json`."""
         self.recipe = dataclasses.replace(recipe, stages=tuple(map(self._available, recipe.stages)))
@@ -149,7 +147,7 @@ class _Runner:
     def _stand_in(self, other: str, names: list[str]) -> None:
         missing = not_here(names, self.mirror)[0]
         self.stand_ins.append(f"{other} stands in for {missing.name}: no reproduction")
-        self.replaced.append(f"{other} stands in for {missing.name}, which is not here ({missing.where})")
+        self.notice(f"{self.stand_ins[-1]}; {missing.name} is not here ({missing.where})")
 
     def check(self) -> None:
         """Check the data of every stage."""
