@@ -1,10 +1,23 @@
+import gc
 import os
 import shutil
+import sys
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # tiny models lose more than they gain by sharing work among threads
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 import pytest
+
+os.fsync = lambda descriptor: None  # no test pulls the plug, and many write hundreds of files
+
+
+@pytest.fixture(scope="module", autouse=True)
+def frozen_modules(known=[0]):  # noqa: B006 — kept from file to file
+    """Every run of training collects garbage; what imports leave, much more than it makes, need not be looked at."""
+    if len(sys.modules) > 1.1 * known[0]:
+        known[0] = len(sys.modules)
+        gc.collect()
+        gc.freeze()
 
 
 @pytest.fixture(scope="session")
@@ -45,14 +58,25 @@ def two_threads():
     torch.set_num_threads(before)
 
 
+@pytest.fixture(scope="session")
+def without_map():
+    """The defaults of a run, without a map."""
+    from selfsent.training.run_config import RunConfig
+
+    made = RunConfig(map_points=0)
+    return tuple(getattr(made, name) for name in RunConfig.__match_args__)
+
+
 @pytest.fixture(autouse=True)
-def quick_maps(request, monkeypatch):
-    """Maps of two columns of the vectors: every run draws one, and few tests look at it."""
+def quick_maps(request, monkeypatch, without_map):
+    """No map unless one is asked for, which is two columns of the vectors: every run would draw it, for nobody."""
     if request.module.__name__.endswith("test_maps"):
         return
     from selfsent.report import maps
+    from selfsent.training.run_config import RunConfig
 
     monkeypatch.setattr(maps, "lay_out", lambda vectors, beside=None, seed=0: vectors[:, :2])
+    monkeypatch.setattr(RunConfig.__init__, "__defaults__", without_map)
 
 
 @pytest.fixture(scope="session")
