@@ -21,10 +21,9 @@ if TYPE_CHECKING:  # the names twice, so that type checkers take them for ours
     from selfsent.evaluation import evaluate as evaluate
     from selfsent.methods import METHODS as METHODS
     from selfsent.pretraining.pretrain import make_table as make_table, pretrain as pretrain
-    from selfsent.recipes import read_recipe as read_recipe, train_stages as train_stages
+    from selfsent.recipes import read_recipe as read_recipe, train_seeds as train_seeds, train_stages as train_stages
     from selfsent.report.publish import publish as publish
     from selfsent.report.run import Run as Run, load_run as load_run
-    from selfsent.report.seeds import over_seeds as over_seeds
     from selfsent.search import Index as Index, search as search
 
 _HOMES = {
@@ -34,10 +33,9 @@ _HOMES = {
     "evaluation": ("evaluate",),
     "methods": ("METHODS",),
     "pretraining.pretrain": ("make_table", "pretrain"),
-    "recipes": ("read_recipe", "train_stages"),
+    "recipes": ("read_recipe", "train_seeds", "train_stages"),
     "report.publish": ("publish",),
     "report.run": ("Run", "load_run"),
-    "report.seeds": ("over_seeds",),
     "search": ("Index", "search"),
 }
 

@@ -99,7 +99,6 @@ def test_several_models_stand_side_by_side_with_p_values(selfsent, models, mirro
         (("--task", "stsb", "--json", "-", "--page", "-"), "--json and --page cannot both go to standard output"),
         (("--task", "stsb", "--json", "."), ". is a directory: name a file"),
         (("--task", "stsb", "--page", "file/x.html"), "is a file"),
-        (("--task", "stsb", "--seeds"), "nothing but their seed"),
         (("--pairs", "nothing.tsv"), "nothing.tsv cannot be read"),
         (("--labels", "file"), "file has 0 rows"),
         (("--task", "stsb", "--data", "nowhere"), "nowhere is not a folder"),

@@ -31,9 +31,6 @@ class _Tasks(Reading):
     pairs: str | None = setting(None, "file: sentence1, sentence2, score: Spearman of the cosine")
     relevance: str | None = setting(None, "file: query, text (a relevant one): MRR@10")
     labels: str | None = setting(None, "file: text, label: accuracy of logistic regression, nearest neighbour; k-means")
-    exact: bool = setting(
-        False, "choose the penalty of --labels in each fold by folds of its own: ten times the work, tenths of a point"
-    )
     columns: tuple[str, ...] = setting((), "what your file calls these columns; with --text-column the other one alone")
     id_column: str | None = setting(None, "column with ids, which no score reads")
     retrieval: tuple[str, ...] = setting(
@@ -92,7 +89,6 @@ class Evaluate(_Tasks, _Files, Encoding):
         "exact", "logistic regression of transfer and --labels; senteval: stopped early, as for published scores"
     )
     vectors: str | None = setting(None, "write one model's vectors and texts: a file usable in place of the model")
-    seeds: bool = setting(False, "put runs that differ only in their seed into one row: mean ± deviation")
     published: bool = setting(False, "add the rows of the papers' tables for the suite")
 
     def run(self) -> None:
@@ -107,8 +103,6 @@ class Evaluate(_Tasks, _Files, Encoding):
         titles, models = [name_given(each)[0] for each in models], [name_given(each)[1] for each in models]
         if twice := [title for title in titles if title and titles.count(title) > 1]:
             raise SettingsError(f"two models are called {twice[0]}: give each a name of its own")
-        if self.seeds and any(titles):
-            raise SettingsError("--seeds names the rows by the runs: leave the names out")
         alone = [without_words(model) or model for model in models]
         behind = [model.partition(":")[2] for model in alone]  # as in glove:FILE
         read_too: list[str | None] = [*self.documents, *self.exclude, *own.values(), *self.retrieval]
@@ -156,19 +150,17 @@ class Evaluate(_Tasks, _Files, Encoding):
         return both if own["labels"] else both[::-1]
 
     def _scored(self, models: Sequence[str], titles: Sequence[str | None], own: dict[str, str | None]) -> list[Result]:
-        """The results in the order of the models, under their titles if any; with --seeds, one per group of runs."""
+        """The results in the order of the models, under their titles if any."""
         from selfsent.evaluation import check_request, evaluate
         from selfsent.evaluation.datasets.declared import Store
         from selfsent.evaluation.encoders import PairEncoder, as_encoder, check_model, check_pooling
-        from selfsent.evaluation.side_by_side import mean_over_seeds, seeds_of_runs
         from selfsent.evaluation.tasks.beir import read_tasks
 
-        groups = seeds_of_runs(list(models)) if self.seeds else [[model] for model in models]
         tasks = [name for given in self.task for name in names(given)]
         # Check everything now, not after the first model has been scored.
         store = Store(self.data)
         request: dict[str, Any] = {"suite": self.suite, "task": tasks or None, **own}
-        request |= {"columns": self._columns(own), "clean": self.clean or None, "exact": self.exact}
+        request |= {"columns": self._columns(own), "clean": self.clean or None}
         request |= {"retrieval": read_tasks(list(self.retrieval), self.split or "test", store.mirror)}
         check_request(**request, documents=bool(self.documents))
         for model in models:
@@ -192,6 +184,4 @@ class Evaluate(_Tasks, _Files, Encoding):
                     encoder.write(Path(self.vectors))
                 return result
 
-            # With --seeds there are fewer groups, and no titles.
-            by_group = [[scored(model, title) for model in group] for group, title in zip(groups, titles, strict=False)]
-        return [mean_over_seeds(results) if len(results) > 1 else results[0] for results in by_group]
+            return [scored(model, title) for model, title in zip(models, titles, strict=True)]

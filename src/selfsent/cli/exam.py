@@ -122,7 +122,7 @@ class Exam(Reading, Encoding):
         """Compare models on the exam in a folder."""
         from selfsent.evaluation.encoders import as_encoder
         from selfsent.evaluation.exam import RECORD
-        from selfsent.evaluation.exam_models import compare_on_exam
+        from selfsent.evaluation.exam_models import compare_on_exam, verdict
         from selfsent.files import read_json
 
         for _, model in models:
@@ -136,10 +136,10 @@ class Exam(Reading, Encoding):
             found = compare_on_exam(
                 folder, [partial(as_encoder, model, name=name, **bits) for name, model in models], now
             )
-        if write_outputs({self.json: lambda: as_line(found.to_json())}):
+        if write_outputs({self.json: lambda: as_line({"verdict": verdict(found), **found.to_json()})}):
             return
-        show(found.comparison.table())
-        show(found.line)
+        show(found.table())
+        show(verdict(found))
 
 
 def _is_empty(folder: Path) -> bool:

@@ -243,7 +243,6 @@ class Comparison:
                     data=self.data,
                     progress=progress,
                     clock=Clock(time.perf_counter(), after=seconds[trial.base]),
-                    map_points=0,  # unused on the page
                     **(trial.arguments or {}),
                 )
                 if (trial.arguments or {}).get("budget") and run.record.get("steps") == 1:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-import numpy as np
-
-from selfsent.evaluation.results import Score
-from selfsent.evaluation.stats.resampling import Difference, paired_best
+from selfsent.evaluation.results import Score, best_minus
+from selfsent.evaluation.stats.resampling import Difference
 
 UNTRAINED = "untrained"
 """Name of the untrained base."""
@@ -43,7 +41,7 @@ def conclusion(
     called = _named(best)
 
     def better_than(name: str) -> Difference:
-        return scores[best].minus(scores[name]) if tests else _picked(list(dev.values()), scores[name])
+        return scores[best].minus(scores[name]) if tests else best_minus(list(dev.values()), scores[name])
 
     rivals = {name: better_than(name) for name in ("TF-IDF", "BM25") if name in scores}
     ahead = [name for name, less in rivals.items() if less.high < 0]
@@ -77,9 +75,3 @@ def conclusion(
 
 def _named(name: str) -> str:
     return f"the {UNTRAINED} base" if name == UNTRAINED else name
-
-
-def _picked(found: Sequence[Score], other: Score) -> Difference:
-    """The best of several scores minus another, corrected for picking it on the same items."""
-    samples = np.stack([score.samples for score in found])
-    return paired_best(np.array([score.score for score in found]), other.score, samples, other.samples)

@@ -153,9 +153,7 @@ def warranty(
     exam: Exam,
     data: str | Path | None = None,
     *,
-    shares: Sequence[float] = SHARES,
     most: float = LOSS,
-    progress: Callable[[float], None] = lambda share: None,
 ) -> Warranty:
     """Choose how much of a training to keep: `between.at(found.share)` is the encoder to use.
 
@@ -163,9 +161,7 @@ def warranty(
         between: the encoders before and after training.
         exam: from documents that it was not trained on; see `held_exam`.
         data: mirror of evaluation data sets with the dev set of STS-B; by default SELFSENT_DATA. The hub is not asked.
-        shares: to try, 0 first.
         most: points that may be lost on the guard.
-        progress: called with each share before it is scored.
 
     Raises:
         DataError: no query in a half of the exam.
@@ -179,8 +175,7 @@ def warranty(
     plain = encoder_of(between.base, "base")
     guard, loss_of = guard_of(plain, data)
     tried = [Tried(0.0, dev.score(Hybrid(plain)), test.score(Hybrid(plain)), 0.0)]
-    for share in shares[1:]:
-        progress(share)
+    for share in SHARES[1:]:
         merged = encoder_of(between.at(share), "merged")
         hybrid = Hybrid(merged)
         tried.append(Tried(share, dev.score(hybrid), test.score(hybrid), loss_of(merged)))

@@ -13,6 +13,7 @@ Curve = Sequence[tuple[int, float]]
 
 _WIDTH, _MARGIN, _ROW, _NAME = 440, 8, 38, 60
 """Dimensions of a drawing that is legible on a phone, with names above their lines."""
+_CURVE = 230, 90  # width and height
 BEST, WORDS, OTHER = "#2a86c4", "#c07a1e", "#8c8c8c"
 """Colours of the best, of TF-IDF and BM25, and of others: legible on white and black."""
 
@@ -69,9 +70,9 @@ def dots(rows: Sequence[Mapping[str, Any]], middle: float, best: str | None, lin
     }
 
 
-def curves(logs: Mapping[str, Curve], width: int = 230, height: int = 90) -> list[dict[str, Any]]:
+def curves(logs: Mapping[str, Curve]) -> list[dict[str, Any]]:
     """Layout of a curve for each log with at least two steps, by title."""
-    found = []
+    found, (width, height) = [], _CURVE
     for name, values in logs.items():
         if len({step for step, _ in values}) < 2:
             continue

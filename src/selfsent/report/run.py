@@ -63,17 +63,6 @@ class Run:
         metrics = RunDirectory(self.directory).metrics()
         return run_page(self.record, self.scores, self.neighbours, metrics, fragment=True, search=self.search_scores)
 
-    @property
-    def figures(self) -> dict[str, float]:
-        """Last loss, last and best `dev` score, and final scores, as far as available."""
-        logged = RunDirectory(self.directory).metrics()
-        found = {"loss": [entry["loss"] for entry in logged if "loss" in entry][-1:]}
-        dev = [entry["score"] for entry in logged if "score" in entry]
-        found |= {"dev": dev[-1:], "best dev": [max(dev)] if dev else []}
-        found["search"] = [self.search_scores["with_words"]["score"]] if self.search_scores else []
-        found["context"] = [self.scores["trained"]["score"]] if self.scores else []
-        return {name: float(values[0]) for name, values in found.items() if values}
-
     @cached_property
     def model(self) -> Any:
         """The trained model, an ordinary SentenceTransformer, or a CrossEncoder.

@@ -90,7 +90,6 @@ class RunConfig:
         minimum=0.0,
     )
     trackers: tuple[str, ...] = setting((), "also log to tensorboard, wandb, mlflow ...", flags=("--track",))
-    map_points: int = setting(1_000, "sentences on the map of the run's page, 0 for no map", flags=("--map",))
     scorer: Scorer | None = None
     """Made of `dev` and the corpus."""
     clock: Any = None

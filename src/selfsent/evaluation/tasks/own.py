@@ -6,7 +6,6 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 
@@ -117,7 +116,6 @@ def score_labels(
     rows: Rows,
     encoder: Encoder,
     classifier: Classifier = "exact",
-    exact: bool = False,
     advance: Callable[[int, int], None] = lambda done, total: None,
 ) -> Score:
     """Accuracy of a logistic regression, converged or stopped as in SentEval, in 10-fold cross-validation.
@@ -129,11 +127,9 @@ def score_labels(
         rows: texts and labels.
         encoder: the model.
         classifier: as for `score_classification`.
-        exact: whether each fold has a penalty of its own, chosen by folds of its training rows.
         advance: called with the work done since the last call, and the work of all.
     """
-    protocol: Literal["nested", "quick"] = "nested" if exact else "quick"
-    score = score_classification(rows.name, protocol, rows, encoder=encoder, classifier=classifier, advance=advance)
+    score = score_classification(rows.name, "quick", rows, encoder=encoder, classifier=classifier, advance=advance)
     if not encoder.has_vectors:
         return score
     texts, labels = [" ".join(text.split()) for text in rows["text"]], np.asarray(rows["label"], np.int64)

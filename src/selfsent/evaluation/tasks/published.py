@@ -2,7 +2,7 @@
 
 ***Pairs.** The score is the correlation with human judgements. `all` is that of STS: one Spearman over all pairs of a
 year, as in SBERT, SimCSE and later papers. SentEval's `mean` and `wmean` (one correlation per sub-set, averaged
-equally or by size) are further metrics if sub-sets are known. Argument similarity (AFS, UKP Aspect, BWS) averages
+equally or by size) are further metrics if sub-sets are known. Argument similarity (AFS, UKP Aspect) averages
 over topics, as cosines are not comparable between topics; supervised models are scored by cross-validation over pairs
 (10-fold; optimistic, because sentences recur in several pairs) or over topics.
 
