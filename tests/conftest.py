@@ -58,25 +58,14 @@ def two_threads():
     torch.set_num_threads(before)
 
 
-@pytest.fixture(scope="session")
-def without_map():
-    """The defaults of a run, without a map."""
-    from selfsent.training.run_config import RunConfig
-
-    made = RunConfig(map_points=0)
-    return tuple(getattr(made, name) for name in RunConfig.__match_args__)
-
-
 @pytest.fixture(autouse=True)
-def quick_maps(request, monkeypatch, without_map):
-    """No map unless one is asked for, which is two columns of the vectors: every run would draw it, for nobody."""
+def quick_maps(request, monkeypatch):
+    """Maps of two columns of the vectors: few tests look at one."""
     if request.module.__name__.endswith("test_maps"):
         return
     from selfsent.report import maps
-    from selfsent.training.run_config import RunConfig
 
     monkeypatch.setattr(maps, "lay_out", lambda vectors, beside=None, seed=0: vectors[:, :2])
-    monkeypatch.setattr(RunConfig.__init__, "__defaults__", without_map)
 
 
 @pytest.fixture(scope="session")

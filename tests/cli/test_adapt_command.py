@@ -1,6 +1,8 @@
 import json
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from safetensors.numpy import load_file
 
@@ -17,13 +19,14 @@ def exam(tmp_path_factory):
         rows = [f"queries{n}\tcorpus{n}\t1" for n in range(split, 60, 2)]
         (folder / "qrels" / f"{name}.tsv").write_text("\n".join(["query-id\tcorpus-id\tscore", *rows]) + "\n")
     rng = np.random.default_rng(0)
-    for name in ("corpus", "queries"):
-        np.save(folder.parent / f"{name}.npy", rng.normal(size=(60, 8)).astype(np.float32))
+    texts = [f"{name} text{n}" for name in ("corpus", "queries") for n in range(60)]
+    vectors = rng.normal(size=(120, 8)).astype(np.float32)
+    pq.write_table(pa.table({"text": texts, "embedding": list(vectors)}), folder.parent / "api.parquet")
     return folder
 
 
 def test_an_adapter_is_learned_and_written(selfsent, exam, tmp_path):
-    arrays = ("--vectors", exam.parent / "corpus.npy", "--queries", exam.parent / "queries.npy")
+    arrays = ("--vectors", exam.parent / "api.parquet")
     done = selfsent("adapt", exam, *arrays, "--output", tmp_path / "a.safetensors", "--json", "-")
     assert done.status == 0, done.err
     found, written = json.loads(done.out), load_file(tmp_path / "a.safetensors")
@@ -40,9 +43,7 @@ def test_an_adapter_is_learned_and_written(selfsent, exam, tmp_path):
     [
         (("--output", "a.npz", "--model", "bundled"), "must end in .safetensors"),
         (("--output", "a.safetensors"), "give --vectors, files of them, or --model"),
-        (("--output", "a.safetensors", "--vectors", "corpus.npy"), "give --queries, a second one"),
-        (("--output", "a.safetensors", "--vectors", "corpus.npy", "--queries", "none.npy"), "does not exist"),
-        (("--output", "a.safetensors", "--vectors", "x.parquet", "--queries", "queries.npy"), "--queries goes with"),
+        (("--output", "a.safetensors", "--vectors", "none.parquet"), "does not exist"),
         (("--output", "a.safetensors", "--model", "nothing-of-this-name"), "nothing-of-this-name"),
     ],
 )
