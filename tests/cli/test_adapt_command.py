@@ -1,10 +1,10 @@
 import json
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from safetensors.numpy import load_file
+
+from selfsent.data.vector_files import write_vectors
 
 
 @pytest.fixture(scope="module")
@@ -20,8 +20,7 @@ def exam(tmp_path_factory):
         (folder / "qrels" / f"{name}.tsv").write_text("\n".join(["query-id\tcorpus-id\tscore", *rows]) + "\n")
     rng = np.random.default_rng(0)
     texts = [f"{name} text{n}" for name in ("corpus", "queries") for n in range(60)]
-    vectors = rng.normal(size=(120, 8)).astype(np.float32)
-    pq.write_table(pa.table({"text": texts, "embedding": list(vectors)}), folder.parent / "api.parquet")
+    write_vectors(folder.parent / "api.parquet", texts, rng.normal(size=(120, 8)).astype(np.float32))
     return folder
 
 
@@ -42,7 +41,7 @@ def test_an_adapter_is_learned_and_written(selfsent, exam, tmp_path):
     ("options", "said"),
     [
         (("--output", "a.npz", "--model", "bundled"), "must end in .safetensors"),
-        (("--output", "a.safetensors"), "give --vectors, files of them, or --model"),
+        (("--output", "a.safetensors"), "--vectors"),
         (("--output", "a.safetensors", "--vectors", "none.parquet"), "does not exist"),
         (("--output", "a.safetensors", "--model", "nothing-of-this-name"), "nothing-of-this-name"),
     ],

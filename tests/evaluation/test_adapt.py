@@ -35,7 +35,16 @@ def write_set(folder):
 @pytest.fixture(scope="module")
 def searched(tmp_path_factory):
     folder = write_set(tmp_path_factory.mktemp("set") / "own")
-    return folder, read_task(folder, "adapted", "dev"), read_task(folder, "adapted", "test")
+    return read_task(folder, "adapted", "dev"), read_task(folder, "adapted", "test")
+
+
+def of_arrays(documents, queries):
+    """An encoder of the set's texts by these vectors."""
+    sides = [
+        lambda texts, rows=rows: np.stack([rows[int(text.strip("abcdefghijklmnopqrstuvwxyz"))] for text in texts])
+        for rows in (queries, documents)
+    ]
+    return Encoder(sides[1], "api", searching=sides)
 
 
 def noisy(rows, much=0.4):
@@ -55,12 +64,6 @@ def swamped(rows):
     return found
 
 
-def encoder_of(documents, queries):
-    """An encoder that looks up the vectors of the texts of `write_set`."""
-    rows = {f"text{n}": row for n, row in enumerate(documents)} | {f"asked{n}": row for n, row in enumerate(queries)}
-    return Encoder(lambda texts: np.stack([rows[text] for text in texts]), "api")
-
-
 @pytest.mark.parametrize(
     ("documents", "queries", "chosen"),
     [
@@ -71,11 +74,11 @@ def encoder_of(documents, queries):
     ],
 )
 def test_the_map_that_helps_is_found_and_no_other(searched, documents, queries, chosen):
-    _, dev, test = searched
+    dev, test = searched
     if chosen == "directions damped":
         queries = queries.copy()
         queries[:, 0] = 4 * np.random.default_rng(9).normal(size=COUNT)
-    found = adapt(encoder_of(documents, queries), dev, test, word_weight=0.0)
+    found = adapt(of_arrays(documents, queries), dev, test, word_weight=0.0)
     assert chosen in found.adapter.name
     if chosen == "identity":
         assert found.line.startswith("Keep the vectors as they are")
@@ -86,8 +89,8 @@ def test_the_map_that_helps_is_found_and_no_other(searched, documents, queries, 
 
 
 def test_shuffled_answers_teach_nothing(searched, monkeypatch):
-    _, dev, test = searched
-    encoder, answers = encoder_of(HIDDEN, turned(HIDDEN)), adapting._answers
+    dev, test = searched
+    encoder, answers = of_arrays(HIDDEN, turned(HIDDEN)), adapting._answers
     for seed in range(5):
         order = np.random.default_rng(seed).permutation(len(dev.grades))
         monkeypatch.setattr(adapting, "_answers", lambda grades, rows, order=order: answers(grades, rows)[order])

@@ -22,8 +22,11 @@ class Adapt(Encoding):
     """
 
     exam: str = setting(MISSING, "a folder that selfsent exam wrote, or your own in BEIR's layout", positional=True)
-    vectors: str | None = setting(None, "a .parquet file with text and embedding, as selfsent encode writes it")
-    model: str | None = setting(None, "in place of vectors: any model of selfsent evaluate")
+    model: str = setting(
+        MISSING,
+        "a .parquet file with text and embedding, or any other model of selfsent evaluate",
+        flags=("--vectors", "--model"),
+    )
     output: str = setting(MISSING, "the .safetensors file to write")
     word_weight: float | None = setting(
         None, "keep this weight of words; 0 for the cosine alone (default: chosen)", minimum=0.0, maximum=1000.0
@@ -36,14 +39,11 @@ class Adapt(Encoding):
         from selfsent.evaluation.encoders import as_encoder
         from selfsent.evaluation.tasks.beir import read_task
 
-        check_outputs({"--output": self.output, "--json": self.json}, [self.exam, self.vectors])
+        check_outputs({"--output": self.output, "--json": self.json}, [self.exam, self.model])
         if Path(self.output).suffix != ".safetensors":
             raise SettingsError(f"`output` {self.output} must end in .safetensors")
-        if (self.vectors is None) == (self.model is None):
-            raise SettingsError("give `vectors`, files of them, or `model`, to compute them")
-        folder = Path(self.exam)
-        encoder = as_encoder(self.vectors or self.model, **self.bits())
-        dev, test = (read_task(folder, "adapted", split) for split in ("dev", "test"))
+        encoder = as_encoder(self.model, **self.bits())
+        dev, test = (read_task(self.exam, "adapted", split) for split in ("dev", "test"))
         with doing() as now:
             now(encoder.name)
             found = adapt(encoder, dev, test, self.word_weight)

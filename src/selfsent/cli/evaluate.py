@@ -29,7 +29,7 @@ class _Tasks(Reading):
     documents: tuple[str, ...] = setting((), "a corpus with documents: the label-free score", nargs="+")
     hold_out: int | None = setting(None, "score N of them, as many as selfsent train kept apart", needs="documents")
     pairs: str | None = setting(None, "file: sentence1, sentence2, score: Spearman of the cosine")
-    relevance: str | None = setting(None, "file: query, text (a relevant one): MRR@10")
+    relevance: str | None = setting(None, "file: query, text (a relevant one): scores of search, as --retrieval")
     labels: str | None = setting(None, "file: text, label: accuracy of logistic regression, nearest neighbour; k-means")
     columns: tuple[str, ...] = setting((), "what your file calls these columns; with --text-column the other one alone")
     id_column: str | None = setting(None, "column with ids, which no score reads")
