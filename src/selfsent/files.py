@@ -99,6 +99,17 @@ def check_file(path: Path) -> None:
         raise OutputError(f"{path} is not an ordinary file: name another, or - if the command writes there")
 
 
+def check_new_file(path: Path, overwrite: bool) -> None:
+    """Reject a path that is no ordinary file, or a file that is there already.
+
+    Raises:
+        OutputError: the path is one of these.
+    """
+    check_file(path)
+    if path.exists() and not overwrite:
+        raise OutputError(f"{path} exists already: give `overwrite`, or another `output`")
+
+
 @contextmanager
 def atomic_file(path: Path) -> Iterator[Path]:
     """A temporary name to write to; the file replaces `path`, synced to disk, if the block succeeds.

@@ -3,6 +3,8 @@ import json
 
 import pytest
 
+from selfsent.integrity import signed
+
 
 @pytest.fixture
 def tickets(tmp_path):
@@ -123,7 +125,7 @@ def test_another_model_is_refused_in_one_line(selfsent, index, model, base, tmp_
     assert "holds vectors of another model" in said
     assert f"give --model {model}" in said
     about = tmp_path / "i" / "index.json"
-    about.write_text(about.read_text().replace(str(model), str(tmp_path / "gone")))
+    about.write_text(json.dumps(signed(json.loads(about.read_text()) | {"model": str(tmp_path / "gone")})))
     said = selfsent("search", "--index", tmp_path / "i", "ko mi").complaint
     assert "say with --model where it is now" in said
     assert selfsent("search", "--index", tmp_path / "i", "ko mi", "--model", model).status == 0

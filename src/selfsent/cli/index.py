@@ -46,9 +46,7 @@ class Index(WithVectors, Sized):
     overwrite: bool = setting(False, "throw away the index in OUTPUT")
     recall: float = setting(0.95, "share of the ten nearest texts that a search shall find", above=0, maximum=1)
     query_model: str | None = setting(None, "a student of MODEL that encodes queries (distil --space teacher)")
-    precision: Literal["float16", "int8", "binary"] = setting(
-        "float16", "bits of the vectors of more than 8,192 texts: 16; 8; or 1 to find them and 8 to rank what is found"
-    )
+    precision: Literal["float16", "int8"] = setting("float16", "bits of the vectors of more than 8,192 texts: 16 or 8")
     language: str | None = LANGUAGE
 
     def run(self) -> None:

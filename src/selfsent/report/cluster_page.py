@@ -13,7 +13,6 @@ from selfsent.display import counted
 from selfsent.report.maps import FEW, GROUPS, colours_of, map_of, named, sample
 from selfsent.report.pages import render
 from selfsent.search.clusters import Clusters
-from selfsent.search.timeline import bars, span
 
 _LONGEST = 200
 """Characters of a typical text."""
@@ -31,7 +30,7 @@ def cluster_page(
 
     Args:
         found: the clusters.
-        groups: of each `words`, `typical` (None without a text) and perhaps `over`, its texts by period.
+        groups: of each `words` and `typical` (None without a text).
         corpus: the texts.
         vectors: (n, d) of the texts.
         about: details by name, shown below.
@@ -53,13 +52,11 @@ def cluster_page(
         ]
         colours = {"group": own, **few, **colours_of(corpus, rows)}
         drawn = map_of(corpus.texts(rows), vectors[rows], colours, f"{unit}s", len(corpus), heads)
-    over = [list(group["over"].values()) for group in groups if "over" in group]
     return render(
         "clusters.html",
         headline=f"{counted(len(groups), 'group')} of {counted(len(corpus), unit)}",
         unit=unit,
         map=drawn,
-        over=span(list(groups[0]["over"])) if over else "",
         outliers=counted(found.outliers, unit) if found.outliers else "",
         groups=[
             {
@@ -67,7 +64,6 @@ def cluster_page(
                 "size": f"{size:,}",
                 "words": ", ".join(groups[number]["words"]),
                 "typical": _shortened((groups[number]["typical"] or {}).get("text", "")),
-                "over": bars(over[number]) if over else "",
             }
             for number, size in enumerate(found.sizes.tolist())
         ],

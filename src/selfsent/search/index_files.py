@@ -7,18 +7,18 @@ import os
 import re
 import sqlite3
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote
 
+from selfsent.data.corpus.table import KINDS
 from selfsent.errors import DataError, OutputError, SettingsError, guess
 from selfsent.files import read_json, write_json
 from selfsent.integrity import checksums, damaged, is_signed, signed
 from selfsent.search.ivf import IVF
-from selfsent.search.vectors import ARROW_TYPES
 
 MANIFEST, SUMS = "index.json", "sums.json"
 VERSION = 2
@@ -40,6 +40,7 @@ INSERT INTO state VALUES(1, 0);
 """
 _CONDITION = re.compile(r"\s*(?P<name>.*?)\s*(?P<sign>!=|>=|<=|=|<|>)\s*(?P<value>.*?)\s*", re.DOTALL)
 _TRUTH = {"true": 1, "1": 1, "false": 0, "0": 0}
+_T = TypeVar("_T")
 
 
 class IndexFiles:
@@ -67,8 +68,7 @@ class IndexFiles:
         if not is_signed(self.manifest):
             raise self.damaged(f"{MANIFEST} is not as it was written")
         try:
-            kinds = {kind.__name__: kind for kind in ARROW_TYPES}
-            self.columns: dict[str, type] = {name: kinds[kind] for name, kind in self.manifest["columns"].items()}
+            self.columns: dict[str, type] = {name: KINDS[kind] for name, kind in self.manifest["columns"].items()}
             self.rows = path / str(self.manifest["files"][0])
             self.id_column: str | None = self.manifest["id_column"]
             self.size = int(self.manifest["size"])
@@ -191,6 +191,24 @@ def stamp_of(path: Path) -> tuple[int, int]:
     except OSError:
         return 0, 0
     return about.st_ino, about.st_mtime_ns
+
+
+def of_newest(path: Path, make: Callable[[IndexFiles], _T], files: IndexFiles | None = None) -> tuple[IndexFiles, _T]:
+    """The newest generation in a directory, and what is made of it; again, if another takes its place meanwhile.
+
+    Args:
+        path: the directory.
+        make: raises `DataError` or `sqlite3.Error` where a generation has gone.
+        files: the newest generation so far.
+    """
+    while True:
+        if files is None or stamp_of(path) != files.stamp:
+            files = IndexFiles(path)
+        try:
+            return files, make(files)
+        except (DataError, sqlite3.Error):
+            if stamp_of(path) == files.stamp:
+                raise
 
 
 def new_database(path: Path, columns: Mapping[str, type]) -> sqlite3.Connection:
