@@ -99,10 +99,8 @@ class Cluster(Results):
             raise DataError(
                 f"{self.to}: the column cluster holds no numbers: give what cluster --output wrote"
             ) from None
-        missing = set(range(int(cluster.max()) + 1)) - set(cluster.tolist())
-        if cluster.max() < 0 or missing:
-            what = f"group {min(missing)}" if missing else "no group"
-            raise DataError(f"{self.to} {'lacks' if missing else 'has'} {what}: give what cluster --output wrote")
+        if missing := {*range(max(1, cluster.max() + 1))} - {*cluster.tolist()}:
+            raise DataError(f"{self.to} has no group {min(missing)}: give what cluster --output wrote")
         return old, cluster
 
     def _found(

@@ -51,6 +51,7 @@ def test_sts_is_spearman_over_all_pairs(toy, model):
     assert (constant.score, constant.low, constant.high) == (0, 0, 0)
 
 
+@pytest.mark.full
 def test_minilm_on_stsb(mirror, minilm):
     score = evaluate(str(minilm), task="stsb", data=mirror).scores["stsb"]
     assert (score.score, score.n, score.warnings) == (pytest.approx(82.03, abs=0.02), 1379, ())
