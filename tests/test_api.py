@@ -155,9 +155,8 @@ def test_a_run_stands_wherever_a_model_can_be_named(scored_run, with_documents, 
     texts = with_documents.texts()[:3]
     expected = scored_run.model.encode(texts)
     assert as_encoder(scored_run)(texts) == pytest.approx(expected, abs=1e-5)
-    assert scored_run.encode(texts) == pytest.approx(expected, abs=1e-5)
-    (hits,) = scored_run.search(with_documents, texts[:1], 2, word_weight=0)
-    assert [selfsent.search(scored_run, with_documents, texts[:1], 2, word_weight=0) for _ in "ab"] == [[hits]] * 2
+    assert selfsent.encode(scored_run, texts) == pytest.approx(expected, abs=1e-5)
+    (hits,) = selfsent.search(scored_run, with_documents, texts[:1], 2, word_weight=0)
     assert (hits[0].row, hits[0].cosine) == (0, pytest.approx(1))
     again = selfsent.train(
         texts * 3 + tiny.make_sentences(20), "simcse", scored_run, tmp_path / "r", steps=1, quiet=True
@@ -205,8 +204,6 @@ def test_a_result_is_shown_as_a_table_and_heard(scored_run, with_documents):
     assert mine.heard == ("context",)
     assert repr(result) == str(result)
     assert result._repr_markdown_() == result.to_markdown()
-    selfsent.evaluate(scored_run, documents=with_documents, progress=mine, quiet=True)
-    assert len(mine.heard) == 1
 
 
 def test_views_that_were_made_of_one_text_are_no_pairs_to_be_searched(base, tmp_path):

@@ -238,21 +238,18 @@ def check_limits(options: Any) -> None:
 
 
 def with_signature_of(*declared: type[Any]) -> Callable[[_F], _F]:
-    """Give a function that takes `**changes` a signature with the fields of dataclasses, for help and completion."""
+    """Give a function that ends in `**changes` a signature with the fields of dataclasses, for help and completion."""
 
     def decorate(function: _F) -> _F:
         signature = inspect.signature(function)
-        own = {name: each for name, each in signature.parameters.items() if each.kind is not each.VAR_KEYWORD}
-        more = {
-            item.name: inspect.Parameter(
-                item.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=f"{item.type}"
-            )
+        *own, changes = signature.parameters.values()
+        more = [
+            inspect.Parameter(item.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=f"{item.type}")
             for kind in declared
             for item in dataclasses.fields(kind)
-            if item.metadata and item.name not in own
-        }
-        rest = [each for each in signature.parameters.values() if each.kind is each.VAR_KEYWORD]
-        spelled = signature.replace(parameters=[*own.values(), *more.values(), *rest])
+            if item.metadata and item.name not in signature.parameters
+        ]
+        spelled = signature.replace(parameters=[*own, *more, changes])
         function.__signature__ = spelled  # type: ignore[attr-defined]
         return function
 

@@ -121,6 +121,7 @@ def test_a_text_of_8000_words_is_read_as_far_as_the_base_reads(tmp_path, capsys,
     assert moved[1] < 1e-5 < moved[0]
 
 
+@pytest.mark.full
 def test_training_reads_long_texts_and_tells_what_is_cut(tmp_path):
     base = str(long_base(tmp_path / "base", "modernbert"))
     texts = [" ".join(words(count)) for count in (8000, 7000, 1500, 1400, 40, 30)]

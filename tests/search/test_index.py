@@ -281,10 +281,10 @@ def test_many_threads_search_while_one_writes(encoder, made, sentences):
     threads = [threading.Thread(target=read) for _ in range(4)]
     for thread in threads:
         thread.start()
-    for n in range(12):
+    for n in range(6):
         index.upsert([{**TICKETS[0], "id": n, "text": f"{sentences[30 + n]} {n}"}], encoder)
         index.delete([29 - n])
-        if n % 4 == 0:
+        if n % 3 == 0:
             index.compact()
     done.set()
     for thread in threads:

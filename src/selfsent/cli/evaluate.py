@@ -29,7 +29,7 @@ class _Tasks(Reading):
     documents: tuple[str, ...] = setting((), "a corpus with documents: the label-free score", nargs="+")
     hold_out: int | None = setting(None, "score N of them, as many as selfsent train kept apart", needs="documents")
     pairs: str | None = setting(None, "file: sentence1, sentence2, score: Spearman of the cosine")
-    relevance: str | None = setting(None, "file: query, text (a relevant one): MRR@10")
+    relevance: str | None = setting(None, "file: query, text (a relevant one): scores of search, as --retrieval")
     labels: str | None = setting(None, "file: text, label: accuracy of logistic regression, nearest neighbour; k-means")
     columns: tuple[str, ...] = setting((), "what your file calls these columns; with --text-column the other one alone")
     id_column: str | None = setting(None, "column with ids, which no score reads")
@@ -123,11 +123,7 @@ class Evaluate(_Tasks, _Files, Encoding):
         report = Report(self._scored(models, titles, own), published)
         for line in report.remarks:
             notice(line)
-        forms = {
-            self.json: lambda: as_line(report.to_json()),
-            self.page: report.to_page,
-        }
-        if write_outputs(forms):
+        if write_outputs({self.json: lambda: as_line(report.to_json()), self.page: report.to_page}):
             return
         for table in report.tables:
             show(table)
@@ -168,20 +164,17 @@ class Evaluate(_Tasks, _Files, Encoding):
             if self.pooling:
                 check_pooling(model)
         documents = self.read(self.documents) if self.documents else None
-        bits = self.bits()
+        request |= {"documents": documents, "data": store, **self.values("classifier", "hold_out")}
+        bits, results = self.bits(), []
         with doing() as now:
             progress = _Audible(now)
-
-            def scored(model: str, title: str | None) -> Result:
+            for model, title in zip(models, titles, strict=True):
                 encoder = as_encoder(model, **bits, pooling=self.pooling)
                 if self.vectors and not encoder.has_vectors:
                     what = "is a cross-encoder" if isinstance(encoder, PairEncoder) else "counts words"
                     raise SettingsError(f"{model} {what} and has no vectors to keep: leave out --vectors")
-                how: dict[str, Any] = {"classifier": self.classifier, "hold_out": self.hold_out}
-                progress.model, how["progress"], how["name"] = title or model, progress, title
-                result = evaluate(encoder, documents=documents, data=store, **how, **request)
+                progress.model = title or model
+                results.append(evaluate(encoder, progress=progress, name=title, **request))
                 if self.vectors:
                     encoder.write(Path(self.vectors))
-                return result
-
-            return [scored(model, title) for model, title in zip(models, titles, strict=True)]
+        return results

@@ -46,27 +46,17 @@ def _settings(method: Any) -> list[str]:
     if method.closed_form:
         return [f"published: pooling {method.pooling}; one look at every sentence, no steps"]
 
-    def passes(settings: Settings) -> str:
-        return (
-            f"{settings.steps:,} steps"
-            if settings.steps
-            else "one pass"
-            if settings.epochs in (None, 1)
-            else f"{settings.epochs:g} passes"
-        )
+    def said(settings: Settings, beside_rate: str) -> str:
+        passes = "one pass" if settings.epochs in (None, 1) else f"{settings.epochs:g} passes"
+        steps = f"{settings.steps:,} steps" if settings.steps else passes
+        return f"batch {settings.batch_size}, rate {settings.learning_rate:g}{beside_rate}, {steps}"
 
-    published, default = method.published, method.defaults
     table = "it cannot train one" if method.static is None else "the same"
     if method.static is STATIC:
-        table = (
-            f"batch {STATIC.batch_size}, rate {STATIC.learning_rate:g} (a new one: {NEW_STATIC.batch_size},"
-            f" {NEW_STATIC.learning_rate:g}), {passes(STATIC)}, {STATIC_STEPS:,} steps at"
-            f" most{whitened(method.static_whiten)}"
-        )
+        table = said(STATIC, f" (a new one: {NEW_STATIC.batch_size}, {NEW_STATIC.learning_rate:g})")
+        table += f", {STATIC_STEPS:,} steps at most{whitened(method.static_whiten)}"
     return [
-        f"published: pooling {method.pooling}, batch {published.batch_size}, rate {published.learning_rate:g}"
-        f" {published.schedule}, {passes(published)}",
-        f"default: batch {default.batch_size}, rate {default.learning_rate:g} ({method.large_learning_rate:g} for large"
-        f" encoders), {passes(default)}",
+        f"published: pooling {method.pooling}, {said(method.published, f' {method.published.schedule}')}",
+        f"default: {said(method.defaults, f' ({method.large_learning_rate:g} for large encoders)')}",
         f"a table of token vectors, such as bundled: {table}",
     ]

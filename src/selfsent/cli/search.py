@@ -163,12 +163,9 @@ class Search(Results, Asking):
         from selfsent.models.encoding import encode
         from selfsent.search.index import Index
 
-        if self.encoded is not None:
-            raise SettingsError("--index holds vectors already: leave out --encoded")
-        if self.id_column is not None or self.keep:
-            raise SettingsError("--index shows the columns that it was made with: leave out --id-column and --keep")
-        if self.language is not None:
-            raise SettingsError("--index has the stems that it was made with: leave out --language")
+        for name, has in {"encoded": "vectors", "id_column": "ids", "keep": "columns", "language": "stems"}.items():
+            if getattr(self, name):
+                raise SettingsError(f"--index has the {has} that it was made with: leave out `{name}`")
         self.refuse_unread("a corpus")
         self.check_files()
         index = Index(Path(str(self.index)))
