@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from selfsent.data.corpus.batch import Batch, Columns, batch_rows, check_header, in_batches, is_missing, make_batch
+from selfsent.data.corpus.batch import Batch, Columns, batch_rows, batched, check_header, is_missing, make_batch
 from selfsent.errors import CorpusError, first_line
 
 _NAME = "the table given from Python"
@@ -63,5 +63,5 @@ def read_texts(texts: Iterable[Any], columns: Columns) -> Iterator[Batch]:
                 raise CorpusError(f"item {row} of the texts is {type(text).__name__}, not a string")
             yield text if isinstance(text, str) else ""
 
-    for part in in_batches(checked(), len):
+    for part in batched(checked(), len):
         yield Batch([part])
