@@ -30,14 +30,12 @@ def read_memory(source: Any, columns: Columns) -> Iterator[Batch]:
     try:
         if hasattr(source, "with_format") and hasattr(source, "column_names"):  # a Dataset, perhaps of chosen rows
             table = source.with_format("arrow")[:]
-        elif hasattr(source, "__arrow_c_stream__"):
-            table = pa.table(source)
         elif isinstance(source, Mapping):
             table = pa.table({name: pa.array(values, from_pandas=True) for name, values in source.items()})
         elif isinstance(source, list | tuple):
             table = pa.Table.from_pylist(list(source))
         else:
-            table = pa.Table.from_pandas(source, preserve_index=False)
+            table = pa.table(source)
         check_header(table.column_names, _NAME, columns)
         table = table.select(columns.wanted)
     except (pa.ArrowException, ValueError, TypeError) as error:
