@@ -231,12 +231,9 @@ def check_alike(files: IndexFiles, corpus: Corpus) -> None:
     wider = {(str, kind) for kind in (int, float, bool)} | {(float, int)}
     columns |= {name: was for name, was in files.columns.items() if (was, columns.get(name)) in wider}
     if files.columns != columns:
-        was, now = (
-            ", ".join(f"{name} ({kind.__name__})" for name, kind in each.items()) for each in (files.columns, columns)
-        )
-        raise SettingsError(
-            f"{files.path} has the columns {was}, and not {now}: give the options that it was made with"
-        )
+        named = (", ".join(f"{n} ({kind.__name__})" for n, kind in each.items()) for each in (files.columns, columns))
+        told = "{} has the columns {}, and not {}: give the options that it was made with".format(files.path, *named)
+        raise SettingsError(told)
     for name, read in (("text_column", corpus.read_columns), ("clean", corpus.cleaners)):
         if (made := tuple(files.manifest[name])) != tuple(read):
             given = " and ".join(f"{name}={each}" for each in made) or f"no {name}="
