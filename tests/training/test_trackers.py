@@ -112,6 +112,7 @@ def test_names_are_looked_at_first(train, monkeypatch):
         check_trackers(("wandb",))
 
 
+@pytest.mark.full
 def test_tensorboard_reads_what_was_written(train):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
