@@ -6,7 +6,7 @@ from contextlib import suppress
 import numpy as np
 import pytest
 import torch
-from cells import BARE, BATCH, GRID, SENTENCES
+from cells import BATCH, GRID, SENTENCES
 
 import tiny
 from selfsent.data.packed import Packed
@@ -109,7 +109,7 @@ def with_other_tokens(view):
 
 def trains_encoder(cell):
     """Whether sentences go through a network with dropout in every step, instead of once before the first."""
-    still = not cell.has_steps or cell.architecture in BARE
+    still = not cell.has_steps or cell.architecture == tiny.STATIC
     return not still and not any(view.precomputed for view in cell.options().views())
 
 
@@ -141,9 +141,7 @@ def test_a_few_sentences_can_be_learned_by_heart(cell, base_of):
         optimizer.step()
         optimizer.zero_grad()
         learner.after_step()
-    # Vectors of a random recurrent network are nearly parallel: even the teacher's own find each other badly.
-    share = 0.92 if cell.method == "distil" and cell.architecture in tiny.RECURRENT else 0.85
-    assert loss_of(learner, everything).item() < share * before
+    assert loss_of(learner, everything).item() < 0.85 * before
 
 
 @every_cell
@@ -193,6 +191,6 @@ def test_a_fit_changes_the_vectors_and_is_saved_with_them(cell, learner, batches
 def test_what_cannot_be_is_refused(cell, base_of):
     with pytest.raises(BaseEncoderError) as caught:
         cell.learner(base_of(cell.architecture))
-    reason = cell.refusal.removeprefix("it is a ") if cell.architecture in BARE else cell.architecture
+    reason = cell.refusal.removeprefix("it is a ") if cell.architecture == tiny.STATIC else cell.architecture
     assert reason in str(caught.value)
     assert "\n" not in str(caught.value)

@@ -172,7 +172,7 @@ class Learner(nn.Module):
     @property
     def paths(self) -> dict[str, str]:
         """Implementations that this learner uses, for `run.json`."""
-        if not self.model.has_transformer:
+        if self.model.is_static:
             return {"attention": "none"}
         return {"attention": "packed" if self.model.states.runs_packed else "padded"}
 

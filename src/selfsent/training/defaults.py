@@ -17,7 +17,7 @@ from selfsent.errors import BaseEncoderError, SettingsError
 from selfsent.methods import METHODS, Method
 from selfsent.methods.method import NEW_STATIC, STATIC
 from selfsent.models.bases import BUNDLED, ENCODER, RAW, resolve, weights_of
-from selfsent.models.saved import is_recurrent, is_sentence_encoder, is_static, is_trained_transformer, saved_pooling
+from selfsent.models.saved import is_sentence_encoder, is_static, is_trained_transformer, saved_pooling
 from selfsent.settings import Settings
 from selfsent.training.run_config import ModelOptions
 
@@ -77,8 +77,8 @@ def default_settings(method: Method, base: str | Path, lora: bool = False) -> Se
     if not is_static(directory):
         # Without labels, large rates damage a base that is a sentence encoder already (docs/log).
         knows = not method.supervised and is_sentence_encoder(directory)
-        # Large pretrained networks need small rates; recurrent ones are never pretrained.
-        small = is_recurrent(directory) or (_parameters(directory) <= LARGE and not knows)
+        # Large networks need small rates.
+        small = _parameters(directory) <= LARGE and not knows
         return method.defaults if small else method.defaults.but(learning_rate=method.large_learning_rate)
     if method.static is None:
         raise SettingsError(
