@@ -112,15 +112,17 @@ def _in_blocks(
     query, key, value = (torch.split(each, BLOCK, dim=-2) for each in states)
     reach = len(query) if window is None else -(-window // BLOCK)
 
-    def block(at: int) -> Tensor:
+    def block(at: int, mine: Tensor) -> Tensor:
         seen = slice(max(0, at - reach), at + 1 if causal else at + reach + 1)
         rows, columns = position[BLOCK * at :][:BLOCK], position[BLOCK * seen.start : BLOCK * seen.stop]
         mask = _near(rows, columns, causal, window)
         if padding is not None:  # a padded position sees itself, or its result would not be a number
             mask = mask & padding[..., columns] | (rows[:, None] == columns)
-        return attend(query[at], torch.cat(key[seen], -2), torch.cat(value[seen], -2), mask, False)
+        return attend(mine, torch.cat(key[seen], -2), torch.cat(value[seen], -2), mask, False)
 
-    return torch.cat([checkpoint(block, at, use_reentrant=False) for at in range(len(query))], dim=-2)
+    # For the device of a tensor that it is given, `checkpoint` keeps the state of the random numbers.
+    blocks = [checkpoint(block, at, mine, use_reentrant=False) for at, mine in enumerate(query)]
+    return torch.cat(blocks, dim=-2)
 
 
 def _attend(

@@ -9,20 +9,8 @@ from typing import Any
 from selfsent.distributed import gathered
 from selfsent.errors import RunError
 
-_RENAMED = {"smoothing": "alpha"}
-"""Settings of earlier versions, and their names now."""
 _HARMLESS = ("base", "corpus source")
 """Names that may differ in spelling; digest and fingerprint cover the contents."""
-
-
-def renamed(config: Any) -> Any:
-    """A config of an earlier version under today's names."""
-    if not isinstance(config, dict):
-        return config
-    return {
-        _RENAMED.get(name, name): "step" if (name, value) == ("schedule", "stairs") else renamed(value)
-        for name, value in config.items()
-    }
 
 
 def check_agreement(config: dict[str, Any]) -> None:
