@@ -13,7 +13,6 @@ from selfsent.data.packed import Packed
 from selfsent.data.targets import IGNORED
 from selfsent.data.views.view import View
 from selfsent.errors import BaseEncoderError, SettingsError
-from selfsent.fast.gradients import clear_gradients, put_lookups
 from selfsent.models.loading import load_encoder
 from selfsent.training.checkpoint import restore, snapshot
 from selfsent.training.schedule import make_optimizer
@@ -37,10 +36,8 @@ def made(cell, base_of):
 
 @pytest.fixture
 def learner(made):
-    """A learner with dropout, in training mode; every test has its own copy, with gradients added in place."""
-    learner = copy.deepcopy(made)
-    put_lookups(learner, 1)
-    return learner
+    """A learner with dropout, in training mode; every test has its own copy."""
+    return copy.deepcopy(made)
 
 
 @pytest.fixture
@@ -76,7 +73,7 @@ def test_gradients_reach_every_trained_parameter(cell, learner, batches):
     optimizer, batch = make_optimizer(learner, BATCH), seen(batches, 32)
     loss_of(learner, batch).backward()
     optimizer.step()
-    clear_gradients(optimizer)
+    optimizer.zero_grad()
     learner.after_step()
     loss_of(learner, batch).backward()
     for name, parameter in learner.named_parameters():

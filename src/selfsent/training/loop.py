@@ -10,7 +10,7 @@ from contextlib import nullcontext
 from typing import Any, cast
 
 import torch
-from accelerate import Accelerator, DistributedType
+from accelerate import Accelerator
 from accelerate.state import is_initialized
 from torch import Tensor
 
@@ -19,7 +19,6 @@ from selfsent.data.packed import Packed
 from selfsent.data.random import make_key
 from selfsent.distributed import mean_over_processes, of_first, rank, wait, world_size
 from selfsent.errors import Interrupted, TrainingError
-from selfsent.fast.gradients import clear_gradients, put_lookups, release
 from selfsent.fast.prefetch import Prefetch
 from selfsent.methods import Learner, Loss
 from selfsent.models.dropout import without_dropout
@@ -95,8 +94,6 @@ class Loop:
         self.accelerator.native_amp, self.accelerator.scaler = False, None
         device = self.device = str(self.accelerator.device)
         learner.to(self.accelerator.device)
-        if use_cpu and self.accelerator.distributed_type == DistributedType.NO:
-            put_lookups(learner)
         learner.train()  # frozen parts stay without dropout
         batches.precompute(learner.features, directory.path, device, self.precision)
         learner.prepare(batches.single_pass(device))
@@ -141,7 +138,6 @@ class Loop:
             self._train()
             if self.budget:
                 self.budget.end(self.step)
-            release(self.optimizer)
             self.micro_batches.close()
             if kept := self.best.put_back(self.learner):
                 step, score = kept["step"], kept["score"]
@@ -215,7 +211,7 @@ class Loop:
             what = "gradient" if math.isfinite(total) else "loss"
             raise self._stop(f"the {what} is not finite at step {step + 1}", self.step - 1)
         self.optimizer.step()
-        clear_gradients(self.optimizer)
+        self.optimizer.zero_grad()
         self.learner.after_step()
         return total, count, norm, sentences * world_size(), tokens * world_size()
 
