@@ -5,10 +5,10 @@ import copy
 import pytest
 import torch
 from cells import BATCH, SENTENCES, Cell
+from selfsent.fast.gradients import clear_gradients
 from test_contract import loss_of, seen
 
 import tiny
-from selfsent.fast.gradients import clear_gradients
 from selfsent.methods import METHODS
 from selfsent.training.checkpoint import restore, snapshot
 from selfsent.training.schedule import make_optimizer

@@ -169,13 +169,6 @@ class Learner(nn.Module):
         """Weights that stay those of the base, and are in no checkpoint."""
         return self.model.frozen
 
-    @property
-    def paths(self) -> dict[str, str]:
-        """Implementations that this learner uses, for `run.json`."""
-        if self.model.is_static:
-            return {"attention": "none"}
-        return {"attention": "packed" if self.model.states.runs_packed else "padded"}
-
     def save(self, directory: Path) -> None:
         """Write the model, and whatever else the run should keep."""
         self.model.save(directory)

@@ -35,7 +35,6 @@ from selfsent.training.run_config import RunConfig
 from selfsent.training.run_directory import RunDirectory
 from selfsent.training.schedule import make_optimizer, rate_at, scale_and_clip
 from selfsent.training.signals import set_by_signals
-from selfsent.training.trackers import Trackers
 
 TENTHS = 10
 """Checkpoints and scores in a run, where the user does not say how many steps apart."""
@@ -105,7 +104,6 @@ class Loop:
         """The step after which the run ends; with a budget as many as seem to fit into it."""
         self.share = self.share_before = 0.0
         """Share of the budget over in the last step, and in the one before."""
-        self.trackers = Trackers(run_config.trackers, directory, self.notice)
         self.best = BestCheckpoint(directory.path, run_config.keep_best)
         self.start_health: Health | None = None
         self.step = 0
@@ -125,8 +123,7 @@ class Loop:
             Interrupted: the user asked to stop; a checkpoint, or the model, was written.
         """
         started = time.perf_counter()
-        about = {"steps": self.settings.steps, "precision": self.precision, "processes": world_size()}
-        self.directory.update(**about, paths=self.learner.paths)
+        self.directory.update(steps=self.settings.steps, precision=self.precision, processes=world_size())
         if self.settings.budget is not None:
             clock = self.run_config.clock or Clock(started)
             self.budget = TimeBudget(self.settings.budget, clock, self.directory, self.notice)
@@ -134,7 +131,7 @@ class Loop:
             self._resume()
         if self.start_health is None:
             self.start_health = self.probe()
-        with set_by_signals(self.stopped), self.trackers:
+        with set_by_signals(self.stopped):
             self._train()
             if self.budget:
                 self.budget.end(self.step)
@@ -255,7 +252,6 @@ class Loop:
         self._record({name: float(f"{value:.6g}") for name, value in self.figures.items()})
 
     def _record(self, figures: dict[str, float]) -> None:
-        self.trackers.log(figures, self.step)
         if rank() == 0:
             self.directory.log({"step": self.step, **figures})
 

@@ -23,7 +23,7 @@ from selfsent.training.checkpoint import progress_in
 from selfsent.version import __version__
 
 _FILES = (
-    *("run.json", "checkpoints", "model", "best", "metrics.jsonl", "trackers", "scores.json", "report.html"),
+    *("run.json", "checkpoints", "model", "best", "metrics.jsonl", "scores.json", "report.html"),
     *("prepared", "stages", "folds", "seeds", "seeds.json", "evaluation.json", "beside.json", "recipe.yaml"),
     *("methods", "comparison.json", "trained"),
 )
