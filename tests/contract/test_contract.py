@@ -13,8 +13,9 @@ from selfsent.data.packed import Packed
 from selfsent.data.targets import IGNORED
 from selfsent.data.views.view import View
 from selfsent.errors import BaseEncoderError, SettingsError
+from selfsent.fast.lookups import put_lookups
 from selfsent.models.loading import load_encoder
-from selfsent.training.checkpoint import restore, snapshot
+from selfsent.training.checkpoint import distinct, restore
 from selfsent.training.schedule import make_optimizer
 
 
@@ -36,8 +37,12 @@ def made(cell, base_of):
 
 @pytest.fixture
 def learner(made):
-    """A learner with dropout, in training mode; every test has its own copy."""
-    return copy.deepcopy(made)
+    """A learner with dropout, in training mode; every test has its own copy, with gradients added in place."""
+    learner = copy.deepcopy(made)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("selfsent.fast.lookups.LARGE", 1)
+        put_lookups(learner)
+    return learner
 
 
 @pytest.fixture
@@ -160,7 +165,8 @@ def test_bfloat16_is_near_float32(cell, learner, batches):
 @every_cell
 def test_state_can_be_kept_and_brought_back(cell, learner, batches):
     batch = seen(batches, 16)
-    kept, before = snapshot(learner), loss_of(learner, batch)
+    kept = {name: tensor.clone() for name, tensor in distinct(learner).items()}
+    before = loss_of(learner, batch)
     optimizer = make_optimizer(learner, BATCH)
     before.backward()
     optimizer.step()

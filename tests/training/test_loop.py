@@ -8,6 +8,7 @@ from accelerate.state import AcceleratorState
 
 import tiny
 from selfsent.errors import OutputError, TrainingError
+from selfsent.fast.lookups import Lookup
 from selfsent.methods import Loss
 from selfsent.training import loop as loop_module
 from selfsent.training.loop import Interrupted, Loop, steps_between_probes
@@ -232,6 +233,19 @@ def test_bfloat16_learns_what_float32_does(method, make_loop, monkeypatch):
     assert exact == again
     assert totals["bfloat16"][0] != exact
     assert totals["bfloat16"][0] == pytest.approx(exact, rel=0.05, abs=0.02)
+
+
+@pytest.mark.parametrize("method", ["tsdae", "mlm", "simcse", "ct", "bootstrap"])
+def test_large_tables_learn_what_torch_s_own_do(method, make_loop, monkeypatch):
+    """Large tables have gradients added in place: micro-batches, tied weights, twins."""
+    totals = []
+    for large in (10**9, 1):
+        monkeypatch.setattr("selfsent.fast.lookups.LARGE", large)
+        loop = make_loop(method, dropout=0.1, precision="bfloat16", accumulate=2)
+        kinds = {type(part) for part in loop.learner.modules()}
+        assert (Lookup in kinds) == (large == 1)
+        totals.append([total / count for total, count, *_ in map(loop.advance, range(6))])
+    assert totals[1] == pytest.approx(totals[0], rel=0.03)
 
 
 def test_a_resumed_run_goes_on_in_the_precision_it_began_in(make_loop, monkeypatch):

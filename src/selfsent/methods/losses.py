@@ -83,13 +83,14 @@ class _LinearCrossEntropy(torch.autograd.Function):
                     torch.mm(error, projection, out=grad_states[chunk : chunk + rows])
                     if learns:
                         _add_outer(grad_weight, error, part, first=chunk == 0)
-        ctx.save_for_backward(grad_states, grad_weight, *([] if grad_bias is None else [grad_bias]))
+        ctx.save_for_backward(grad_states, *([] if grad_bias is None else [grad_bias]))
+        ctx.grad_weight = grad_weight  # nobody else has it, so that it becomes the gradient without a copy
         return total
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor | None, Tensor | None, None]:
-        grad_states, grad_weight, *rest = ctx.saved_tensors
-        scale = grads[0]
+        grad_states, *rest = ctx.saved_tensors
+        scale, grad_weight, ctx.grad_weight = grads[0], ctx.grad_weight, None
         grad_bias = rest[0] * scale if rest else None
         of_weight = grad_weight.mul_(scale).to(ctx.weight_dtype) if ctx.needs_input_grad[1] else None
         return (grad_states * scale).to(ctx.dtype), of_weight, grad_bias, None

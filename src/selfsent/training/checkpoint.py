@@ -21,7 +21,7 @@ from selfsent.methods import Learner
 _LEARNER, _OPTIMIZER, _PROGRESS = "learner.safetensors", "optimizer.safetensors", "progress.json"
 
 
-def _distinct(learner: Learner) -> dict[str, Tensor]:
+def distinct(learner: Learner) -> dict[str, Tensor]:
     """Every tensor of the learner's state once, tied ones under the first of their names; without frozen ones."""
     seen = {(tensor.data_ptr(), tensor.numel()) for tensor in getattr(learner, "frozen", ())}
     tensors = {}
@@ -44,7 +44,7 @@ def save_checkpoint(
         optimizer: its moments are saved, if there is one.
         progress: progress of the run, as JSON; must hold `step`.
     """
-    files = {_LEARNER: {name: tensor.contiguous() for name, tensor in _distinct(learner).items()}}
+    files = {_LEARNER: {name: tensor.contiguous() for name, tensor in distinct(learner).items()}}
     if optimizer is not None:
         files[_OPTIMIZER] = {
             f"{number}.{name}": torch.as_tensor(value).contiguous()
@@ -86,7 +86,7 @@ def load_checkpoint(directory: Path, learner: Learner, optimizer: torch.optim.Op
 @torch.no_grad()
 def restore(learner: Learner, tensors: dict[str, Tensor]) -> None:
     """Set the learner's state to tensors from a checkpoint."""
-    own = _distinct(learner)
+    own = distinct(learner)
     if set(own) != set(tensors):
         odd = sorted(set(own) ^ set(tensors))[0]
         raise ValueError(f"the checkpoint does not fit the learner: {odd}")

@@ -10,7 +10,7 @@ from contextlib import nullcontext
 from typing import Any, cast
 
 import torch
-from accelerate import Accelerator
+from accelerate import Accelerator, DistributedType
 from accelerate.state import is_initialized
 from torch import Tensor
 
@@ -19,6 +19,7 @@ from selfsent.data.packed import Packed
 from selfsent.data.random import make_key
 from selfsent.distributed import mean_over_processes, of_first, rank, wait, world_size
 from selfsent.errors import Interrupted, TrainingError
+from selfsent.fast.lookups import put_lookups
 from selfsent.fast.prefetch import Prefetch
 from selfsent.methods import Learner, Loss
 from selfsent.models.dropout import without_dropout
@@ -93,6 +94,8 @@ class Loop:
         self.accelerator.native_amp, self.accelerator.scaler = False, None
         device = self.device = str(self.accelerator.device)
         learner.to(self.accelerator.device)
+        if use_cpu and self.accelerator.distributed_type == DistributedType.NO:
+            put_lookups(learner)
         learner.train()  # frozen parts stay without dropout
         batches.precompute(learner.features, directory.path, device, self.precision)
         learner.prepare(batches.single_pass(device))
