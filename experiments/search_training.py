@@ -110,7 +110,7 @@ def trial(base: str, folder: Path, way: str, rate: float, epochs: float, seed: i
         given["max_length"] = LONGEST
     given |= {"learning_rate": rate, "epochs": epochs, "seed": seed, "precision": "float32"}
     method = given.pop("method", "neighbours")
-    train(corpus, method, base, place, hold_out=0, overwrite=True, quiet=True, map_points=0, **given)
+    train(corpus, method, base, place, hold_out=0, overwrite=True, quiet=True, **given)
     return place
 
 

@@ -44,7 +44,7 @@ WAYS = {
     "trained for sizes, turned": ("for sizes", 0.0),
 }
 """What is trained, and the strength of the whitening after it; None for none."""
-QUIET: dict[str, Any] = {"hold_out": 0, "overwrite": True, "quiet": True, "map_points": 0, "precision": "float32"}
+QUIET: dict[str, Any] = {"hold_out": 0, "overwrite": True, "quiet": True, "precision": "float32"}
 
 
 def model_of(corpus: Corpus, way: str, runs: Path, seed: int) -> str:

@@ -8,13 +8,12 @@ import pytest
 
 import selfsent
 from selfsent.data.corpus.table import Corpus, open_corpus
-from selfsent.data.token_table import TokenTable
 from selfsent.data.vector_files import VectorsFile
 from selfsent.training.checkpoint import progress_in
 from selfsent.training.run_directory import RunDirectory
 
 WRITTEN = sorted((Path(__file__).parent / "written").iterdir())
-STEPS = {"steps": 6, "checkpoint_every": 3, "batch_size": 8, "max_length": 16, "map_points": 0, "delete_words": 0.3}
+STEPS = {"steps": 6, "checkpoint_every": 3, "batch_size": 8, "max_length": 16, "delete_words": 0.3}
 
 
 @pytest.fixture(params=WRITTEN, ids=lambda folder: folder.name)
@@ -45,14 +44,10 @@ def test_a_finished_run_and_its_model_are_read(written):
 def test_a_cache_is_read(written):
     texts = (written / "text.txt").read_text().splitlines()
     corpora = [path.parent for path in (written / "cache").rglob("corpus.json")]
-    tables = [path.parent for path in (written / "cache").rglob("tokens.json")]
     assert corpora
-    assert tables
     for directory in corpora:
         assert open_corpus(directory) is not None
         assert Corpus(directory).texts() == texts
-    for directory in tables:
-        assert len(TokenTable(directory)) == len(texts)
 
 
 @pytest.mark.parametrize("name", ["vectors.npy", "vectors.parquet"])

@@ -26,7 +26,7 @@ TODAY = {
 }
 """Pooling and prompts of EmbeddingGemma, Qwen3-Embedding, gte-multilingual and ModernBERT, nomic-embed, E5 ..."""
 SENTENCES = tiny.make_sentences(48, seed=7, words=(2, 12))
-RUN = {"batch_size": 8, "max_length": tiny.LONGEST, "map_points": 0, "hold_out": 0, "precision": "float32"}
+RUN = {"batch_size": 8, "max_length": tiny.LONGEST, "hold_out": 0, "precision": "float32"}
 PAIRS, DOCUMENTS, LABELLED = "pairs", "documents", "labelled"
 METHODS = {
     **{name: (DOCUMENTS, {}) for name in ("simcse", "tsdae", "mlm", "ct", "ct-inbatch", "infomax", "whitening")},

@@ -107,7 +107,7 @@ def test_in_bfloat16_it_computes_as_under_autocast_and_comes_back(base_of):
 
 
 def run(base, output, **options):
-    usual = {"method": "simcse", "delete_words": 0.3, "steps": 2, "batch_size": 8, "map_points": 0, "pooling": "mean"}
+    usual = {"method": "simcse", "delete_words": 0.3, "steps": 2, "batch_size": 8, "pooling": "mean"}
     train(SENTENCES, base=str(base), output=output, **{"lora": 4, "learning_rate": 0.01, **usual, **options})
     return load_encoder(output)
 

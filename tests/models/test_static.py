@@ -221,6 +221,7 @@ def test_whatever_else_is_configured_is_left_to_sentence_transformers(base_of, t
     assert encode(load_encoder(tmp_path / "table"), TEXTS) == pytest.approx(ordinary.encode(TEXTS), abs=1e-6)
 
 
+@pytest.mark.full
 def test_saving_a_table_alone_imports_no_sentence_transformers(tmp_path):
     code = (
         "import sys; from selfsent.models.loading import load_encoder\n"

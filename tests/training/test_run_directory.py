@@ -1,10 +1,10 @@
 import json
-import subprocess
-import sys
 
 import pytest
 
-from selfsent.errors import RunError
+from forks import told_by
+from selfsent import locks
+from selfsent.errors import RunError, SelfsentError
 from selfsent.training import agreement
 from selfsent.training.agreement import check_agreement, first_difference
 from selfsent.training.run_directory import RunDirectory
@@ -145,22 +145,18 @@ def test_old_later_and_half_written_checkpoints_go(tmp_path):
 
 
 def test_a_run_is_for_one_process_at_a_time(tmp_path):
-    code = (
-        "import sys; from pathlib import Path; from selfsent.errors import SelfsentError\n"
-        "from selfsent.training.run_directory import RunDirectory\n"
-        "try: RunDirectory(Path(sys.argv[1])).check(True, False)\n"
-        "except SelfsentError as error: print(error)\n"
-        "else: print('free')"
-    )
-
     def other():
-        command = [sys.executable, "-c", code, str(tmp_path)]
-        return subprocess.run(command, capture_output=True, text=True).stdout.strip()
+        locks._LOCKS.clear()  # those of the process it was forked from
+        try:
+            RunDirectory(tmp_path).check(True, False)
+        except SelfsentError as error:
+            return str(error)
+        return "free"
 
     directory = begun(tmp_path)
-    assert other() == f"another selfsent works in {tmp_path}: wait for it, or choose another `output`"
+    assert told_by(other) == f"another selfsent works in {tmp_path}: wait for it, or choose another `output`"
     directory.update(status="finished")
-    assert other() == "free"
+    assert told_by(other) == "free"
 
 
 def test_whoever_comes_second_does_not_write_over_the_first(tmp_path):

@@ -21,14 +21,14 @@ from selfsent.data.corpus.table import DESCRIPTION, TABLE, open_corpus
 from selfsent.data.corpus.writer import TableFile, describe
 from selfsent.data.random import make_key
 from selfsent.data.vector_files import check_format
-from selfsent.errors import AugmenterError, OutputError, SelfsentError, SettingsError
-from selfsent.files import atomic_directory, check_file, sweep_half_written
+from selfsent.errors import AugmenterError, SelfsentError, SettingsError
+from selfsent.files import atomic_directory, check_new_file, sweep_half_written
 from selfsent.locks import lock_directory, lock_range
 from selfsent.resumable import Chunks
 
 ORIGINAL = "original"
 """The entry of `maker1` and `maker2` for the sentence itself."""
-_VERSION = 3
+_VERSION = 4
 """Version of augmenters, chunks and cleaning; bump when one of them changes."""
 _ENOUGH = 20
 """Size of a first chunk from which at least one sentence must change."""
@@ -152,9 +152,7 @@ def check_output(path: Path, overwrite: bool) -> None:
         OutputError: the file exists, or is no ordinary one.
     """
     check_format(path)
-    check_file(path)
-    if path.exists() and not overwrite:
-        raise OutputError(f"{path} exists already: give `overwrite`, or another `output`")
+    check_new_file(path, overwrite)
 
 
 def _plan(corpus: Corpus, pairings: Sequence[Pairing], seed: int) -> dict[str, Any]:
@@ -180,9 +178,8 @@ def _chunk(
         views.append([view or text for view, text in zip(made, texts, strict=True)])
         names.append(augmenter.spec)
         if rows[0] == 0 and len(texts) >= _ENOUGH and views[-1] == texts:
-            raise AugmenterError(
-                f"{augmenter.spec} changed none of the first {len(texts)} texts: {augmenter.unchanged}"
-            )
+            none = f"changed none of the first {len(texts)} texts"
+            raise AugmenterError(f"{augmenter.spec} {none}: {augmenter.unchanged}")
     columns: dict[str, list[Any]] = {"text": texts, "view1": views[0], "view2": views[1]}
     columns |= {f"maker{number}": [name] * len(texts) for number, name in enumerate(names, start=1)}
     if corpus.documents is not None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from selfsent.augment.augmenter import Augmenter, Change, Sentences, state_of, with_capitals_of
-from selfsent.augment.wordnet import PARTS, Part, WordNet, find_wordnet
+from selfsent.augment.wordnet import PARTS, WordNet, find_wordnet
 from selfsent.settings import setting
 
 _WORD = re.compile(r"</?[A-Za-z][^<>]*>|[^\W\d_]+(?:-[^\W\d_]+)*")
@@ -24,17 +24,10 @@ def _set(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-_DETERMINERS = _set(
-    "a an the this that these those each every some any no all both either neither such what which whose "
-    "my your his its our their"
-)
-_CLAUSES = _set("that what which")
-"""Determiners that also begin clauses: weak evidence about the next word."""
-_BEFORE_VERBS = _set(
-    "to will would shall should can could may might must do does did don didn doesn won not never "
-    "i you he she it we they who let please"
-)
 _STOP = _set(
+    "a an the this that these those each every some any no all both either neither such what which whose "
+    "my your his its our their i you he she it we they who let please to not never "
+    "will would shall should can could may might must do does did don didn doesn won "
     "be am is are was were been being have has had having done doing ought cannot "
     "me him her us them mine yours hers ours theirs myself yourself himself herself itself ourselves themselves "
     "whom someone something anyone anything everyone everything nobody nothing none one ones there here "
@@ -45,7 +38,6 @@ _STOP = _set(
     "more most less least much many few several own same other another else like last next first second "
     "two three four five six seven eight nine ten hundred thousand million billion mr mrs ms dr"
 )
-_STOP |= _DETERMINERS | _BEFORE_VERBS
 
 
 @dataclass(frozen=True)
@@ -57,14 +49,10 @@ class Synonym(Augmenter):
     unchanged = "WordNet knows English words alone: for another language choose mlm with a model that knows it"
 
     ratio: float = setting(
-        0.3,
-        "share of the words to change, 0.3 unless given (mlm: of the tokens, 0.2)",
-        above=0.0,
-        maximum=1.0,
+        0.3, "share of the words to change, 0.3 unless given (mlm: of the tokens, 0.2)", above=0.0, maximum=1.0
     )
     sense: Literal["first", "random"] = setting(
-        "first",
-        "synonyms of a word's most frequent sense, or of any (random: the paper's)",
+        "first", "synonyms of a word's most frequent sense, or of any (random: the paper's)"
     )
     wordnet: str | None = setting(None, "directory with WordNet's files, instead of Debian's wordnet-base")
 
@@ -120,21 +108,13 @@ class _Words:
         word = found[index][0].lower()
         if not _plain(text, found[index], index) or word in _STOP:
             return None
-        part = self._part(word, found[index - 1][0].lower() if index else "")
+        # Of the parts of speech the most frequent one; an inflected word has none.
+        known = (part for part in PARTS if self.wordnet.senses(word, part))
+        part = max(known, key=lambda part: self.wordnet.count(word, part), default=None)
         senses = self.wordnet.senses(word, part) if part else ()
         kept = [_usable(words, word) for words in (senses[:1] if self.sense == "first" else senses)]
         filled = tuple(words for words in kept if words)
         return (index, filled) if filled else None
-
-    def _part(self, word: str, before: str) -> Part | None:
-        """The likeliest part of speech, by WordNet's counts and the preceding word; None for an inflected word."""
-        likely: dict[Part, float] = dict.fromkeys(PARTS, 1.0)
-        if before in _DETERMINERS and before not in _CLAUSES:
-            likely = {"noun": 4.0, "adj": 4.0, "verb": 0.05, "adv": 0.3}
-        elif before in _BEFORE_VERBS:
-            likely = {"noun": 0.1, "adj": 0.3, "verb": 10.0, "adv": 1.0}
-        known = [part for part in PARTS if self.wordnet.senses(word, part)]
-        return max(known, key=lambda part: likely[part] * (self.wordnet.count(word, part) + 0.5), default=None)
 
 
 def _plain(text: str, match: re.Match[str], index: int) -> bool:

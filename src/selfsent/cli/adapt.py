@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import MISSING, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from selfsent.cli.console import doing, notice, show
-from selfsent.cli.options import Encoding
-from selfsent.cli.outputs import check_outputs, write_outputs
+from selfsent.cli.options import JSON, Encoding
+from selfsent.cli.outputs import as_line, check_outputs, write_outputs
 from selfsent.errors import SettingsError
 from selfsent.settings import setting
-
-if TYPE_CHECKING:
-    from selfsent.data.vector_files import Vectors
-    from selfsent.evaluation.encoder import Encoder
 
 
 @dataclass(kw_only=True)
@@ -28,28 +22,28 @@ class Adapt(Encoding):
     """
 
     exam: str = setting(MISSING, "a folder that selfsent exam wrote, or your own in BEIR's layout", positional=True)
-    vectors: str | None = setting(None, "a .parquet file with text and embedding, or a .npy file of the corpus' lines")
-    queries: str | None = setting(None, "with a .npy file: another one, of the lines of queries")
-    model: str | None = setting(None, "in place of vectors: any model of selfsent evaluate")
+    model: str = setting(
+        MISSING,
+        "a .parquet file with text and embedding, or any other model of selfsent evaluate",
+        flags=("--vectors", "--model"),
+    )
     output: str = setting(MISSING, "the .safetensors file to write")
     word_weight: float | None = setting(
         None, "keep this weight of words; 0 for the cosine alone (default: chosen)", minimum=0.0, maximum=1000.0
     )
-    json: str | None = setting(None, "write the scores as one object; - is standard output", metavar="FILE")
+    json: str | None = JSON
 
     def run(self) -> None:
         """Learn, show and write the adapter."""
         from selfsent.evaluation.adapt import adapt
+        from selfsent.evaluation.encoders import as_encoder
         from selfsent.evaluation.tasks.beir import read_task
 
-        check_outputs({"--output": self.output, "--json": self.json}, [self.exam, self.vectors, self.queries])
+        check_outputs({"--output": self.output, "--json": self.json}, [self.exam, self.model])
         if Path(self.output).suffix != ".safetensors":
             raise SettingsError(f"`output` {self.output} must end in .safetensors")
-        if (self.vectors is None) == (self.model is None):
-            raise SettingsError("give `vectors`, files of them, or `model`, to compute them")
-        folder = Path(self.exam)
-        encoder = self._encoder(folder)
-        dev, test = (read_task(folder, "adapted", split) for split in ("dev", "test"))
+        encoder = as_encoder(self.model, **self.bits())
+        dev, test = (read_task(self.exam, "adapted", split) for split in ("dev", "test"))
         with doing() as now:
             now(encoder.name)
             found = adapt(encoder, dev, test, self.word_weight)
@@ -57,25 +51,6 @@ class Adapt(Encoding):
         about = {"adapter": found.adapter.name, "word_weight": found.adapter.words, "line": found.line}
         for name, scores in (("before", found.before), ("after", found.after)):
             about |= {name: dict(zip(("dev", "test"), (score.to_json() for score in scores), strict=True))}
-        if not write_outputs({self.json: lambda: json.dumps(about, ensure_ascii=False) + "\n"}):
+        if not write_outputs({self.json: lambda: as_line(about)}):
             show(found.line)
         notice(f"written to {self.output}")
-
-    def _encoder(self, folder: Path) -> Encoder:
-        """The encoder of the given vectors or model."""
-        import numpy as np
-
-        from selfsent.data.vector_files import VectorsFile
-        from selfsent.evaluation.adapt import of_files
-        from selfsent.evaluation.encoders import as_encoder
-
-        def read(path: str) -> Vectors:
-            return np.concatenate([part for part, _ in VectorsFile(Path(path)).parts()])
-
-        if self.vectors is not None and Path(self.vectors).suffix == ".npy":
-            if self.queries is None:
-                raise SettingsError("a .npy file has no texts: give `queries`, a second one with their vectors")
-            return of_files(folder, read(self.vectors), read(self.queries), Path(self.vectors).stem)
-        if self.queries is not None:
-            raise SettingsError("`queries` goes with `vectors` in a .npy file")
-        return as_encoder(self.vectors or self.model, **self.bits())

@@ -8,14 +8,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypedDict
 
-from selfsent.errors import Interrupted, SettingsError
+from selfsent.errors import BaseEncoderError, Interrupted, SettingsError
 from selfsent.settings import CorpusOptions, PairOptions, check_limits, setting
 
 if TYPE_CHECKING:
     from selfsent.data.corpus import Corpus
     from selfsent.models.encoder import Encoder
+    from selfsent.search import Index
 
 
 UNSET = object()
@@ -36,9 +38,8 @@ class Command(ABC):
     """
 
     usage: ClassVar[str | None] = None
-    examples: ClassVar[tuple[str, ...]] = ()
-    main_options: ClassVar[tuple[str, ...]] = ()
-    """What `--help` shows of a long command, in this order; `--help-all` shows all options."""
+    main_options: ClassVar[str] = ""
+    """What `--help` shows of a long command, in this order, separated by spaces; `--help-all` shows all options."""
     also: ClassVar[tuple[tuple[str, type[Any], Any], ...]] = ()
     """Settings with variable defaults: a title, the dataclass, and an instance with the defaults to show."""
 
@@ -53,6 +54,10 @@ class Command(ABC):
 
     def __post_init__(self) -> None:
         check_limits(self)
+        for item in dataclasses.fields(self):
+            other = item.metadata.get("needs")
+            if other and getattr(self, item.name) != item.default and not getattr(self, other):
+                raise SettingsError(f"`{item.name}` goes with `{other}`: give both, or leave it out")
 
     @classmethod
     def of(cls, options: argparse.Namespace, **about: Any) -> Self:
@@ -244,6 +249,36 @@ class Encoding(Command):
 
 
 @dataclass(kw_only=True)
+class Asking(Encoding):
+    """A command that encodes queries for an index."""
+
+    model: str | None = setting(
+        None, "where the model of the index is now (default: where it was), or a student of it", needs="index"
+    )
+
+    def encoder_of(self, index: Index) -> Encoder:
+        """The encoder of the queries of an index, by its stored name or `--model`.
+
+        Raises:
+            BaseEncoderError: the encoder is not found.
+            DataError: another encoder.
+        """
+        name, seen = self.model or index.query_model, list[str]()
+        try:
+            model = self.load(name, None, seen, index.size)
+        except BaseEncoderError as error:
+            hint = "" if self.model else f"; the index {index.path} was made with it: say with --model where it is now"
+            raise BaseEncoderError(f"{error}{hint}") from None
+        index.check_model(seen[0], full_name(name), model.space)
+        return model
+
+
+def full_name(model: str) -> str:
+    """A name of a model that is valid in any directory."""
+    return str(Path(model).resolve()) if Path(model).is_dir() else model
+
+
+@dataclass(kw_only=True)
 class Sized(Encoding):
     """A command that may keep the beginning of each vector alone."""
 
@@ -283,7 +318,6 @@ class Resumable(Command):
     def resumable(self) -> Iterator[None]:
         """On interruption, print the command for resuming."""
         import shlex
-        from pathlib import Path
 
         from selfsent.files import read_json
 

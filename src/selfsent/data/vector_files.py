@@ -17,19 +17,17 @@ Vectors = NDArray[np.float32]
 SUFFIX = ".parquet"
 """Suffix of files of vectors with their texts."""
 UNKNOWN = "custom"
-CONTENT = {
-    ".npy": "an array of floats (n, d)",
-    SUFFIX: "the columns text and embedding, lists of floats of one length",
-}
+CONTENT = {".npy": "an array of floats (n, d)", SUFFIX: "the columns text and embedding, lists of floats of one length"}
 """Required content of a file of vectors, by suffix."""
 TOGETHER = 4096
 """Rows read at a time."""
 
 
 def unit(vectors: Vectors) -> Vectors:
-    """Vectors (n, d) scaled to length one; a vector of zeros stays as it is."""
+    """Vectors (n, d) scaled to length 1; a vector of zeros stays as it is, and what is no number becomes 0."""
     norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.asarray(np.nan_to_num(vectors / np.where(norms > 0, norms, 1)), np.float32)
+    ones = np.asarray(vectors / np.where(norms > 0, norms, 1), np.float32)
+    return ones if np.isfinite(norms).all() else np.nan_to_num(ones)
 
 
 def inner(left: Any, right: Any) -> Vectors:

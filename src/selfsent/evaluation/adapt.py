@@ -27,9 +27,8 @@ from selfsent.errors import DataError, first_line
 from selfsent.evaluation.encoder import Encoder
 from selfsent.evaluation.exam_models import WEIGHTS
 from selfsent.evaluation.lexical import Hybrid
-from selfsent.evaluation.results import Score
-from selfsent.evaluation.stats.resampling import Difference, paired_best
-from selfsent.evaluation.tasks.beir import texts_in
+from selfsent.evaluation.results import Score, best_minus
+from selfsent.evaluation.stats.resampling import Difference
 from selfsent.evaluation.tasks.retrieval import RetrievalTask
 from selfsent.files import atomic_file
 
@@ -129,41 +128,14 @@ Make = Callable[[Vectors, Vectors], Adapter]
 class Adapted(Encoder):
     """An encoder whose query vectors go through a map; see `Encoder.sides`."""
 
-    def __init__(self, encoder: Encoder, change: Callable[[Vectors], Vectors], name: str = "adapted") -> None:
-        super().__init__(encoder, name, encoder.pooling)
+    def __init__(self, encoder: Encoder, change: Callable[[Vectors], Vectors]) -> None:
+        super().__init__(encoder, "adapted", encoder.pooling)
         self.encoder, self.change, self.lexical_weight = encoder, change, encoder.lexical_weight
 
     def sides(self, queries: Sequence[str], texts: Sequence[str], search: bool = False) -> tuple[Any, Any]:
         """Unit vectors of queries, changed, and of texts."""
         asked, held = self.encoder.sides(queries, texts, search)
         return self.change(asked), held
-
-
-def of_files(folder: Path, documents: Vectors, queries: Vectors, name: str) -> Encoder:
-    """An encoder of the texts of a search set in a folder, from arrays in the order of its lines.
-
-    Args:
-        folder: in BEIR's layout.
-        documents: (n, d), a row for each line of `corpus`.
-        queries: (q, d), a row for each line of `queries`.
-        name: in results.
-
-    Raises:
-        DataError: other numbers of rows, or of numbers in a row.
-    """
-    found = []
-    for what, texts, rows in zip(("queries", "corpus"), texts_in(folder), (queries, documents), strict=True):
-        if len(texts) != len(rows) or rows.shape[1] != documents.shape[1]:
-            raise DataError(
-                f"the vectors of {what} have the shape {rows.shape}, and {folder} has {len(texts):,} lines there; give"
-                " a vector of one size for each line, in order"
-            )
-        found.append(_looked_up(dict(zip(texts, rows, strict=True))))
-    return Encoder(found[1], name, searching=found)
-
-
-def _looked_up(place: dict[str, Vectors]) -> Callable[[Sequence[str]], Vectors]:
-    return lambda texts: np.stack([place[text] for text in texts])
 
 
 @dataclass(frozen=True)
@@ -201,7 +173,6 @@ def adapt(
     dev: RetrievalTask,
     test: RetrievalTask,
     word_weight: float | None = None,
-    learn: Sequence[dict[int, float]] | None = None,
 ) -> Adaptation:
     """Learn an adapter from queries with known answers.
 
@@ -210,14 +181,13 @@ def adapt(
         dev: the queries to learn from, and to choose by.
         test: other ones over the same documents, to show the gain on.
         word_weight: of BM25; by default it is chosen, too.
-        learn: answers to learn from in place of those of `dev`, for experiments.
 
     Raises:
         DataError: the encoder has no vectors.
     """
     own = encoder.lexical_weight if word_weight is None else word_weight
     queries, documents = encoder.sides(dev.queries, dev.documents, search=True)
-    answers = _answers(dev.grades if learn is None else learn, documents)
+    answers = _answers(dev.grades, documents)
     none = Adapter.identity(documents.shape[1], own)
 
     def score(task: RetrievalTask, change: Callable[[Vectors], Vectors], weight: float) -> Score:
@@ -234,11 +204,10 @@ def adapt(
         best = sorted(tried, key=lambda each: -each[2].score)[:_WEIGHED]
         for make in [_always(none), *(each[0] for each in best)]:
             tried += tried_with(make, sorted({0.0, *WEIGHTS} - {own}))
-    means, samples = np.array([each[2].score for each in tried]), np.stack([each[2].samples for each in tried])
     shown = score(test, none, own)
-    if not paired_best(means, before.score, samples, before.samples).low > 0:
+    if not best_minus([each[2] for each in tried], before).low > 0:
         return Adaptation(none, (before, shown), (before, shown))
-    make, weight, after = tried[int(means.argmax())]
+    make, weight, after = max(tried, key=lambda each: each[2].score)
     adapter = replace(make(queries, answers), words=weight)
     return Adaptation(adapter, (before, shown), (after, score(test, adapter, weight)))
 

@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfsent.data.corpus import Corpus
-from selfsent.display import counted
-from selfsent.report.maps import FEW, GROUPS, colours_of, map_of, named, sample
+from selfsent.display import counted, shortened
+from selfsent.report.maps import FEW, GROUPS, map_of, named, sample
 from selfsent.report.pages import render
 from selfsent.search.clusters import Clusters
-from selfsent.search.timeline import bars, span
 
 _LONGEST = 200
 """Characters of a typical text."""
@@ -31,7 +30,7 @@ def cluster_page(
 
     Args:
         found: the clusters.
-        groups: of each `words`, `typical` (None without a text) and perhaps `over`, its texts by period.
+        groups: of each `words` and `typical` (None without a text).
         corpus: the texts.
         vectors: (n, d) of the texts.
         about: details by name, shown below.
@@ -51,29 +50,24 @@ def cluster_page(
             " · ".join(f"{name} {value}" for name, value in zip(about_each, values, strict=True) if value is not None)
             for values in zip(*about_each.values(), strict=True)
         ]
-        colours = {"group": own, **few, **colours_of(corpus, rows)}
-        drawn = map_of(corpus.texts(rows), {"": vectors[rows]}, colours, f"{unit}s", len(corpus), heads)
-    over = [list(group["over"].values()) for group in groups if "over" in group]
+        colours = {"group": own, **few}
+        if corpus.documents is not None and 1 < len(np.unique(corpus.documents[rows])) <= GROUPS:
+            colours["document"] = [f"document {number + 1}" for number in corpus.documents[rows].tolist()]
+        drawn = map_of(corpus.texts(rows), vectors[rows], colours, f"{unit}s", len(corpus), heads)
     return render(
         "clusters.html",
         headline=f"{counted(len(groups), 'group')} of {counted(len(corpus), unit)}",
         unit=unit,
         map=drawn,
-        over=span(list(groups[0]["over"])) if over else "",
         outliers=counted(found.outliers, unit) if found.outliers else "",
         groups=[
             {
                 "number": number,
                 "size": f"{size:,}",
                 "words": ", ".join(groups[number]["words"]),
-                "typical": _shortened((groups[number]["typical"] or {}).get("text", "")),
-                "over": bars(over[number]) if over else "",
+                "typical": shortened((groups[number]["typical"] or {}).get("text", ""), _LONGEST),
             }
             for number, size in enumerate(found.sizes.tolist())
         ],
         about=about.items(),
     )
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"

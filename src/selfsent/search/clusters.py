@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from selfsent.data.vector_files import unit
 from selfsent.errors import SettingsError
 from selfsent.lexical import Analyzer
-from selfsent.search.vectors import unit
 
 MANY, BLOCK = 100_000, 1 << 16
 """Number of sentences from which k-means runs on mini-batches; rows per block of cosines."""

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfsent.data.corpus import Corpus
-from selfsent.data.corpus.batch import as_text
+from selfsent.data.corpus.batch import as_kind
 from selfsent.lexical import Analyzer
 from selfsent.search.index_files import ROW, cells_of
 
@@ -88,7 +88,7 @@ class RowWriter:
             cells = inputs.describe(numbers)
             rows = [self._row + row for row in cells["row"]]
             sentences = cells.get("sentence", [0] * len(rows))
-            columns = [_as_kind(cells[name], self._columns[name]) for name in self._cells]
+            columns = [[as_kind(cell, self._columns[name]) for cell in cells[name]] for name in self._cells]
             if self._id_column is not None:
                 ids = columns[list(self._cells).index(self._id_column)]
                 given = ((each, row) for each, row in zip(ids, rows, strict=True) if each is not None)
@@ -158,10 +158,3 @@ class Words:
         )
         self._db.executemany("INSERT INTO postings VALUES(?, ?, ?, ?)", rows)
         self._clear()
-
-
-def _as_kind(cells: Sequence[Any], kind: type) -> list[Any]:
-    """Cells as their column in the index holds them."""
-    if kind is str:
-        return list(map(as_text, cells))
-    return [cell if cell is None else kind(cell) for cell in cells]

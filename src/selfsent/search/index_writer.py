@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfsent.data.corpus import Corpus
-from selfsent.data.vector_files import VectorsFile
+from selfsent.data.vector_files import VectorsFile, unit
 from selfsent.errors import DataError, OutputError, SettingsError
-from selfsent.files import atomic_directory, write_json
+from selfsent.files import STALE, atomic_directory, sweep_half_written, write_json
+from selfsent.integrity import signed
 from selfsent.lexical import Analyzer
 from selfsent.models.encoder import Encoder
 from selfsent.search.index_files import (
@@ -29,13 +30,14 @@ from selfsent.search.index_files import (
     is_index,
     make_lookups,
     new_database,
+    of_newest,
     stamp_of,
 )
 from selfsent.search.index_rows import TOGETHER, RowWriter
 from selfsent.search.index_state import State
 from selfsent.search.ivf import IVF, Bits, training_rows
 from selfsent.search.nearest import corpus_language
-from selfsent.search.vectors import corpus_vectors, unit
+from selfsent.search.vectors import corpus_vectors
 from selfsent.version import __version__
 
 MIN_RECALL = 0.95
@@ -105,7 +107,7 @@ def write_index(
         id_column: the carried column that tells rows apart: the last row with an id counts.
         language: of the stemmer, one of `LANGUAGES`; by default that of most texts.
         query_model: name of the encoder of queries, if it is another one, of the same space.
-        precision: of vectors in lists: 16 bits; 8; or single bits, and 8 to rank what they find.
+        precision: of vectors in lists: 16 bits or 8.
 
     Raises:
         SettingsError: no such language or column, or faiss is missing.
@@ -275,9 +277,10 @@ def _writing(files: IndexFiles, changing: bool = True) -> Iterator[tuple[IndexFi
         changing: whether to commit, and write checksums.
     """
     with files.errors():
-        files, db = _locked(files)
+        files, db = of_newest(files.path, _locked, files)
         with closing(db):
             files.check(db)
+            sweep_half_written(files.path.parent, files.path.name, STALE)  # it holds what may be deleted meanwhile
             yield files, db
             if changing:
                 db.execute("UPDATE state SET version = version + 1")
@@ -285,22 +288,19 @@ def _writing(files: IndexFiles, changing: bool = True) -> Iterator[tuple[IndexFi
                 files.seal(db)
 
 
-def _locked(files: IndexFiles) -> tuple[IndexFiles, sqlite3.Connection]:
-    """The newest generation, which may come while this waits for its lock, and a connection that holds it."""
-    while True:
-        if stamp_of(files.path) != files.stamp:
-            files = IndexFiles(files.path)
-        try:
-            db = files.connect(writing=True)
-            db.execute("PRAGMA temp_store=MEMORY")
-            db.execute("BEGIN IMMEDIATE")
-        except sqlite3.Error:
-            if stamp_of(files.path) == files.stamp:
-                raise
-            continue
-        if stamp_of(files.path) == files.stamp:
-            return files, db
+def _locked(files: IndexFiles) -> sqlite3.Connection:
+    """A connection that holds a generation.
+
+    Raises:
+        sqlite3.Error: another one came while this waited for its lock.
+    """
+    db = files.connect(writing=True)
+    db.execute("PRAGMA temp_store=MEMORY")
+    db.execute("BEGIN IMMEDIATE")
+    if stamp_of(files.path) != files.stamp:
         db.close()
+        raise sqlite3.OperationalError(f"{files.path} was compacted meanwhile")
+    return db
 
 
 @contextmanager
@@ -336,7 +336,7 @@ def _generation(folder: Path, about: dict[str, Any]) -> Iterator[tuple[sqlite3.C
         db.execute("PRAGMA journal_mode=WAL")
     head = {"kind": "selfsent index", "version": VERSION, "selfsent": __version__}
     names = [rows, vectors][: 2 if made["arranged"] else 1]
-    write_json(folder / MANIFEST, {**about, **head, **made, "files": names})
+    write_json(folder / MANIFEST, signed({**about, **head, **made, "files": names}))
     files = IndexFiles(folder)
     with closing(files.connect(writing=True)) as db:
         files.seal(db)

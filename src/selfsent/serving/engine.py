@@ -11,13 +11,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from selfsent.data.vector_files import unit
 from selfsent.errors import SettingsError
 from selfsent.lexical import Analyzer
 from selfsent.models.encoder import Encoder
 from selfsent.models.encoding import encode
 from selfsent.search import Index
 from selfsent.search.nearest import Hit
-from selfsent.search.vectors import unit
 from selfsent.serving.batches import CHARACTERS, TOGETHER
 from selfsent.serving.requests import EmbeddingsRequest, SearchRequest
 

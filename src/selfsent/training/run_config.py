@@ -89,7 +89,6 @@ class RunConfig:
         const=0.5,
         minimum=0.0,
     )
-    map_points: int = setting(1_000, "sentences on the map of the run's page, 0 for no map", flags=("--map",))
     scorer: Scorer | None = None
     """Made of `dev` and the corpus."""
     clock: Any = None

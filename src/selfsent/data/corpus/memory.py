@@ -11,6 +11,7 @@ from selfsent.data.corpus.batch import (
     Batch,
     Columns,
     check_header,
+    in_batches,
     is_missing,
     make_batch,
 )
@@ -65,15 +66,12 @@ def read_texts(texts: Iterable[Any], columns: Columns) -> Iterator[Batch]:
     """
     if len(columns.wanted) > 1 or columns.texts != ("text",):
         raise CorpusError("texts given from Python have no columns: give a table, such as a DataFrame or a file")
-    waiting: list[str] = []
-    size = 0
-    for row, text in enumerate(texts):
-        if not (isinstance(text, str) or is_missing(text)):
-            raise CorpusError(f"item {row} of the texts is {type(text).__name__}, not a string")
-        waiting.append(text if isinstance(text, str) else "")
-        size += len(waiting[-1])
-        if len(waiting) == BATCH_ROWS or size > BATCH_CHARACTERS:
-            yield Batch([waiting])
-            waiting, size = [], 0
-    if waiting:
-        yield Batch([waiting])
+
+    def checked() -> Iterator[str]:
+        for row, text in enumerate(texts):
+            if not (isinstance(text, str) or is_missing(text)):
+                raise CorpusError(f"item {row} of the texts is {type(text).__name__}, not a string")
+            yield text if isinstance(text, str) else ""
+
+    for part in in_batches(checked(), len):
+        yield Batch([part])

@@ -258,26 +258,18 @@ def _is_path(item: object) -> bool:
 
 
 def _files(files: Files, name: str) -> Source:
-    states = [_state_of(path) for path in files]
+    states, sizes = zip(*map(_state_of, files), strict=True)
     identity = None if None in states else states
-    return Source(
-        name, identity, lambda columns: _read_files(files, columns), _total([_size_of(file) for file in files])
-    )
+    return Source(name, identity, lambda columns: _read_files(files, columns), _total(sizes))
 
 
-def _state_of(file: Path | RemoteFile) -> Sequence[Any] | None:
-    """Value that changes with the file, as JSON; None if there is none, as for a pipe."""
+def _state_of(file: Path | RemoteFile) -> tuple[Sequence[Any] | None, int | None]:
+    """What changes with the file, as JSON, and its bytes; None if there is none, as for a pipe, or it is unknown."""
     if isinstance(file, RemoteFile):
-        return file.state
-    state = file.stat()
-    return (str(file.resolve()), state.st_size, state.st_mtime_ns) if file.is_file() else None
-
-
-def _size_of(file: Path | RemoteFile) -> int | None:
-    """Bytes of a file; None if unknown."""
-    if isinstance(file, RemoteFile):
-        return file.size
-    return file.stat().st_size if file.is_file() else None
+        return file.state, file.size
+    about = file.stat()
+    known = (str(file.resolve()), about.st_size, about.st_mtime_ns), about.st_size
+    return known if file.is_file() else (None, None)
 
 
 def _read_files(files: Files, columns: Columns) -> Iterator[Batch]:
