@@ -28,7 +28,8 @@ class Exam(Reading, Encoding):
       selfsent exam exam/ --models bundled,bm25,runs/tickets
 
     A title must find its text, a question at the beginning what follows it, a sentence the document without it. Some of
-    the words that both share are left out, as people who search do not know them. The exam is a folder in BEIR's layout, to read, to mend, and for evaluate --retrieval.
+    the words that both share are left out, as people who search do not know them. The exam is a folder in BEIR's
+    layout, to read, to mend, and for evaluate --retrieval.
     """
 
     main_options: ClassVar = "text_column title_column pairs id_column output models queries trained overwrite json"
