@@ -204,8 +204,6 @@ def test_a_result_is_shown_as_a_table_and_heard(scored_run, with_documents):
     assert mine.heard == ("context",)
     assert repr(result) == str(result)
     assert result._repr_markdown_() == result.to_markdown()
-    selfsent.evaluate(scored_run, documents=with_documents, progress=mine, quiet=True)
-    assert len(mine.heard) == 1
 
 
 def test_views_that_were_made_of_one_text_are_no_pairs_to_be_searched(base, tmp_path):

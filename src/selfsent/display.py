@@ -54,6 +54,11 @@ def listed(names: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
+def shortened(text: str, most: int = 500) -> str:
+    """A text of at most so many characters; what was cut is an ellipsis."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
 def with_wide_title(table: Table) -> Group:
     """A table with title and caption of any width."""
     from rich.console import Group

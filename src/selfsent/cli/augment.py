@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from selfsent.augment.registry import AUGMENTERS, parse_augmenter
-from selfsent.cli.console import counting, notice, shortened, show
+from selfsent.cli.console import counting, notice, show
 from selfsent.cli.options import CORPUS, Reading
 from selfsent.cli.outputs import check_outputs
-from selfsent.display import counted
+from selfsent.display import counted, shortened
 from selfsent.errors import SettingsError, guess
 from selfsent.settings import PairOptions, setting
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from selfsent.cli.console import doing, notice, shortened, show
+from selfsent.cli.console import doing, notice, show
 from selfsent.cli.options import MODEL, ONE_CORPUS
 from selfsent.cli.outputs import as_line
 from selfsent.cli.results import Results, line_of
-from selfsent.display import counted, table_of
+from selfsent.display import counted, shortened, table_of
 from selfsent.errors import DataError, SettingsError
 from selfsent.settings import setting
 
@@ -46,7 +46,7 @@ class Cluster(Results):
     def run(self) -> None:
         """Find and show the clusters."""
         from selfsent.report.cluster_page import cluster_page
-        from selfsent.report.maps import check_points, slowness
+        from selfsent.report.maps import check_points
         from selfsent.search.tables import cluster_columns, cluster_rows
 
         check_points(self.map_points)
@@ -66,8 +66,6 @@ class Cluster(Results):
             found, named = self._found(model, vectors, corpus, old)
             groups, page = self._groups(found, corpus, named), ""
             if self.page is not None:
-                if line := slowness(min(self.map_points, len(corpus))):
-                    notice(line)
                 about: dict[str, Any] = {"model": self.model, "corpus": corpus.source, "seed": self.seed}
                 page = cluster_page(found, groups, corpus, vectors, about, self.map_points)
             del vectors
@@ -129,7 +127,7 @@ class Cluster(Results):
         import numpy as np
 
         from selfsent.lexical import language_of
-        from selfsent.search import telling_words
+        from selfsent.search.clusters import telling_words
         from selfsent.search.tables import describe
 
         texts, by = named

@@ -7,10 +7,10 @@ from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from selfsent.cli.console import counting, notice, shortened, show
+from selfsent.cli.console import counting, notice, show
 from selfsent.cli.options import CORPUS, Reading
 from selfsent.cli.outputs import check_outputs
-from selfsent.display import counted
+from selfsent.display import counted, shortened
 from selfsent.errors import CorpusError, SettingsError
 from selfsent.settings import setting
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from selfsent.cli.console import counting, notice, shortened
+from selfsent.cli.console import counting, notice
 from selfsent.cli.options import JSON, Carrying, Encoding
 from selfsent.cli.outputs import check_outputs, write_outputs
+from selfsent.display import shortened
 from selfsent.settings import setting
 
 if TYPE_CHECKING:

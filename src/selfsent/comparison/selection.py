@@ -136,9 +136,7 @@ class Selection:
     @property
     def conclusion(self) -> tuple[str, str]:
         """The finding as a headline, and what to do next."""
-        start = self.chosen.start if self.chosen else None
-        trained = {each.name: each.score for each in self.candidates}
-        return conclusion(self.best, start, self.bases, trained, self.baselines, self.tests, was_strong=self.was_strong)
+        return conclusion(self)
 
     @property
     def remarks(self) -> list[str]:

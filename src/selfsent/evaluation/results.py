@@ -187,7 +187,7 @@ class Result:
 
     @cached_property
     def average_score(self) -> Score | None:
-        """The average with its interval, which is NaN without samples; None without scores."""
+        """The mean of the available scores of the suite; None without scores, its interval NaN without samples."""
         scores = [self.scores[name] for name in self.average_over]
         if not scores:
             return None

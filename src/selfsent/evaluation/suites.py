@@ -97,8 +97,7 @@ def evaluate(
     int8: bool = False,
     pooling: str | None = None,
     classifier: transfer.Classifier = "exact",
-    progress: Callable[[str], None] | Progress | None = None,
-    quiet: bool = False,
+    progress: Progress | None = None,
 ) -> Result:
     """Score a model.
 
@@ -124,8 +123,7 @@ def evaluate(
             cross-encoder's transformer an encoder.
         classifier: of the suite `transfer` and of `labels`: `exact`, or `senteval` with early stopping, as for
             published scores.
-        progress: called with the name of each task before it runs; or a `Progress`, for its `notice` and `count`.
-        quiet: without progress.
+        progress: receives the name of each task before it runs, and how much is done. By default nothing is shown.
 
     Raises:
         SettingsError: nothing to score, an unknown suite, task or classifier, or `pooling` without a transformer.
@@ -133,9 +131,8 @@ def evaluate(
             and the rest is scored.
         BaseEncoderError: the model cannot be loaded.
     """
-    advance = partial((progress if isinstance(progress, Progress) and not quiet else Progress()).count, "classifying")
-    if isinstance(progress, Progress):
-        progress = progress.notice
+    progress = progress or Progress()
+    advance = partial(progress.count, "classifying")
     store = data if isinstance(data, Store) else Store(data)
     chosen, scorers = check_request(
         suite=suite,
@@ -165,8 +162,7 @@ def evaluate(
     tasks |= {each: partial(score, encoder=encoder) for each, score in scorers.items()}
     scores: dict[str, Score] = {}
     for each, run in tasks.items():
-        if progress and not quiet:
-            progress(each)
+        progress.notice(each)
         try:
             score = run()
         except DataError as error:

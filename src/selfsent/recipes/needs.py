@@ -24,9 +24,6 @@ from selfsent.models.new_bases import NewBase
 from selfsent.recipes.recipe import Recipe
 from selfsent.recipes.stage import FOLD, Stage, located, sources_of, task_names
 
-WORD_FILES = tuple(PREFIXES)
-"""Prefixes of encoders made from a file of word vectors."""
-
 
 @dataclass(frozen=True)
 class Need:
@@ -118,21 +115,17 @@ def _model(name: str, mirror: str | Path | None) -> Need:
     kind, _, rest = name.partition(":")
     if name in LEXICAL or name in SHIPPED or Path(name).exists():
         return _need(name, True)
-    if kind in WORD_FILES:
+    if kind in PREFIXES:
         return _need(name, Path(str(located(rest, mirror))).is_file())
     if network := NewBase.named(name):
         source = Path(network.source).expanduser()
         return _need(name, not network.source or network.source in SHIPPED or source.exists())
     if rest:  # module:factory
-        return _need(name, (Path.cwd() / f"{kind.replace('.', '/')}.py").is_file() or _importable(kind))
+        return _need(
+            name,
+            (Path.cwd() / f"{kind.replace('.', '/')}.py").is_file() or find_spec(kind.partition(".")[0]) is not None,
+        )
     return _need(name, _cached(name, "hub"), True)
-
-
-def _importable(module: str) -> bool:
-    try:
-        return find_spec(module) is not None
-    except ModuleNotFoundError:
-        return False
 
 
 def _need(name: str, here: bool, hub: bool = False) -> Need:

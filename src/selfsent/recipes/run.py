@@ -20,10 +20,11 @@ from selfsent.evaluation.lexical import WITH_WORDS, without_words
 from selfsent.evaluation.results import Result
 from selfsent.evaluation.suites import TASKS, evaluate
 from selfsent.evaluation.tasks.published import cross_validate
+from selfsent.evaluation.word_vectors import PREFIXES
 from selfsent.files import read_json, write_json, write_text
 from selfsent.models.bases import resolve
 from selfsent.progress import Progress, shown
-from selfsent.recipes.needs import WORD_FILES, not_here, where_of
+from selfsent.recipes.needs import not_here, where_of
 from selfsent.recipes.recipe import Recipe, read_recipe
 from selfsent.recipes.results import StageRun, StagesRun
 from selfsent.recipes.stage import FOLD, Stage, located, sources_of
@@ -76,9 +77,8 @@ def train_stages(
         runner.check()
         config = read.to_json() | ({"read": runner.read} if runner.read else {})
         directory.match({**config, "settings": {"seed": seed}}, free=_free(read, directory))
-        for line in (*(f"{line}: the scores are no reproduction" for line in runner.replaced), read.note):
-            if line:
-                progress.notice(" ".join(line.split()))
+        if read.note:
+            progress.notice(" ".join(read.note.split()))
         directory.begin(steps=False)
         if rank() == 0:
             write_text(directory.path / "recipe.yaml", Path(read.path).read_text(encoding="utf-8"))
@@ -129,7 +129,6 @@ class _Runner:
         self.store = Store(data)
         self.mirror = data or os.environ.get("SELFSENT_DATA")
         self.stand_ins: list[str] = []
-        self.replaced: list[str] = []
         self.read: dict[str, Any] = {}
         """Stand-ins by stage, and the data of the folds with their fingerprint, for `run.json`."""
         self.recipe = dataclasses.replace(recipe, stages=tuple(map(self._available, recipe.stages)))
@@ -148,7 +147,7 @@ class _Runner:
     def _stand_in(self, other: str, names: list[str]) -> None:
         missing = not_here(names, self.mirror)[0]
         self.stand_ins.append(f"{other} stands in for {missing.name}: no reproduction")
-        self.replaced.append(f"{other} stands in for {missing.name}, which is not here ({missing.where})")
+        self.notice(f"{self.stand_ins[-1]}; {missing.name} is not here ({missing.where})")
 
     def check(self) -> None:
         """Check the data of every stage."""
@@ -191,7 +190,7 @@ class _Runner:
         name = str(self.recipe.encoder)
         alone = without_words(name)
         kind, _, file = (alone or name).partition(":")
-        if kind not in WORD_FILES:
+        if kind not in PREFIXES:
             return name
         return f"{kind}:{located(file, self.mirror)}{WITH_WORDS if alone else ''}"
 

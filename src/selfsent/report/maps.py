@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from selfsent.data.corpus import Corpus
+from selfsent.display import shortened
 from selfsent.errors import SettingsError
 from selfsent.search.clusters import Clusters
 
-MOST = 30_000
+MOST = 10_000
 """Largest number of dots."""
 FEW = 4
 """Minimum number of dots."""
-MANY = 3_000
-"""Number of dots from which PaCMAP is used, if installed."""
 LONGEST, GROUPS, SIDE = 300, 20, 1_000
 """Characters of a text, coloured groups, and the side of the plane."""
 NONE = "no group"
@@ -36,13 +33,6 @@ def check_points(count: int) -> None:
         raise SettingsError(f"map_points is {count}; it must be 0, or at least {FEW} and at most {MOST:,} sentences")
 
 
-def slowness(count: int) -> str | None:
-    """A hint at the faster layout for so many dots, if any."""
-    if count < MANY or find_spec("pacmap") is not None:
-        return None
-    return f"map_points={count:,} takes minutes: pip install 'selfsent[map]' lays it out in seconds"
-
-
 def sample(rows: NDArray[np.int64], count: int, seed: int = 0) -> NDArray[np.int64]:
     """A random sample of at most so many rows, in order."""
     if len(rows) <= count:
@@ -51,10 +41,9 @@ def sample(rows: NDArray[np.int64], count: int, seed: int = 0) -> NDArray[np.int
 
 
 def lay_out(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """A layout in two dimensions: principal components, then t-SNE, or PaCMAP for many rows.
+    """A layout in two dimensions: principal components, then t-SNE.
 
-    van der Maaten, 2014, "Accelerating t-SNE using tree-based algorithms"; Wang, Huang, Rudin and Shaposhnik, 2021,
-    arXiv:2012.04456.
+    van der Maaten, 2014, "Accelerating t-SNE using tree-based algorithms".
 
     Args:
         vectors: (n, d); rows may be equal.
@@ -69,13 +58,8 @@ def lay_out(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     wide = np.pad(vectors, ((0, 0), (0, max(0, kept - vectors.shape[1]))))
     narrow = PCA(kept, random_state=0).fit_transform(wide + 1e-6 * np.random.default_rng(0).normal(size=wide.shape))
     start = narrow[:, :2] / max(float(narrow[:, :2].std()), 1e-12)
-    if len(vectors) >= MANY and find_spec("pacmap"):
-        from pacmap import PaCMAP
-
-        found = PaCMAP(random_state=0).fit_transform(narrow.astype(np.float32), init=start)
-    else:
-        shape = {"perplexity": min(_PERPLEXITY, (len(narrow) - 1) / 3), "angle": _ANGLE, "max_iter": _ITERATIONS}
-        found = TSNE(2, init=1e-4 * start, random_state=0, **shape).fit_transform(narrow)
+    shape = {"perplexity": min(_PERPLEXITY, (len(narrow) - 1) / 3), "angle": _ANGLE, "max_iter": _ITERATIONS}
+    found = TSNE(2, init=1e-4 * start, random_state=0, **shape).fit_transform(narrow)
     return np.asarray(found - found.mean(0), np.float32)
 
 
@@ -102,23 +86,12 @@ def map_of(
         "colours": list(colours),
         "caption": f"{len(texts):,}{drawn} {what}" + (", drawn at random" if drawn else ""),
         "data": {
-            "texts": [text if len(text) <= LONGEST else text[: LONGEST - 1] + "…" for text in texts],
+            "texts": [shortened(text, LONGEST) for text in texts],
             "heads": list(heads),
             "places": _on_plane(lay_out(vectors)),
             "colours": [_grouping(names) for names in colours.values()],
         },
     }
-
-
-def colours_of(corpus: Corpus, rows: NDArray[np.int64]) -> dict[str, list[str]]:
-    """Groupings of rows to colour dots by: labels, and documents if few."""
-    found = {}
-    if corpus.labels is not None:
-        names = corpus.label_names
-        found["label"] = [names[label] if names else str(label) for label in corpus.labels[rows].tolist()]
-    if corpus.documents is not None and 1 < len(np.unique(corpus.documents[rows])) <= GROUPS:
-        found["document"] = [f"document {number + 1}" for number in corpus.documents[rows].tolist()]
-    return found
 
 
 def named(clusters: Clusters, words: Sequence[Sequence[str]]) -> list[str]:

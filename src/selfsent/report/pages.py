@@ -8,6 +8,8 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from selfsent.display import shortened
+
 Curve = Sequence[tuple[int, float]]
 """Steps and values."""
 
@@ -51,15 +53,15 @@ def dots(rows: Sequence[Mapping[str, Any]], middle: float, best: str | None, lin
 
     drawn = []
     for number, row in enumerate(rows):
-        name, score = row["name"], row["score"]
+        score = row["score"]
         drawn.append(
             {
-                "name": name if len(name) <= _NAME else name[: _NAME - 1] + "…",
+                "name": shortened(row["name"], _NAME),
                 "text": _ROW * number + 15,
                 "y": _ROW * number + 26,
                 **{"x": position(score["score"]), "low": position(score["low"]), "high": position(score["high"])},
                 "score": f"{score['score']:.1f}",
-                "colour": BEST if name == best else WORDS if row.get("words") else OTHER,
+                "colour": BEST if row["name"] == best else WORDS if row.get("words") else OTHER,
             }
         )
     return {

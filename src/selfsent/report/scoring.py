@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from selfsent.data.corpus import Corpus
+from selfsent.display import shortened
 from selfsent.errors import DataError
 from selfsent.evaluation.dev import scored
 from selfsent.evaluation.encoders import Encoder as Scored
@@ -60,20 +61,13 @@ def score_base(corpus: Corpus, hold_out: HoldOut, base: str, prompts: Prompts) -
     """
     rows = hold_out.test
     assert rows is not None
-    key = (
-        base,
-        weights_digest(resolve(base)),
-        corpus.fingerprint,
-        rows_digest(rows),
-        str(hold_out.pairs),
-        repr(prompts),
-    )
+    key = base, weights_digest(resolve(base)), corpus.fingerprint, rows_digest(rows), f"{hold_out.pairs} {prompts!r}"
     if key not in _SCORED:
-        tasks: list[ContextTask | KnownItemTask] = []
+        tasks: list[ContextTask | KnownItemTask]
         if hold_out.pairs:
-            tasks.append(text_finds_partner(corpus, rows))
+            tasks = [text_finds_partner(corpus, rows)]
         else:
-            tasks.append(ContextTask(corpus, rows))
+            tasks = [ContextTask(corpus, rows)]
             with suppress(DataError):
                 tasks.append(first_finds_rest(by_document(corpus, rows)))
         encoder, found = scored(load_encoder(base, prompts=prompts), "base"), {}
@@ -104,12 +98,7 @@ def paired(before: Before, after: Scored, sizes: Sequence[int] = ()) -> dict[str
     scores |= task.lexical
     if before.with_words is not None:
         scores["base_with_words"] = before.with_words
-    found: dict[str, Any] = {}
-    for name, score in scores.items():
-        plain = score.to_json()
-        found[name] = (
-            plain if name in ("base", "trained") else {key: plain[key] for key in ("score", "low", "high", "n")}
-        )
+    found: dict[str, Any] = {name: score.to_json() for name, score in scores.items()}
     for name, (one, other) in DIFFERENCES.items():
         if name.startswith("words") and before.with_words is None:
             continue
@@ -130,8 +119,8 @@ def neighbours_of(queries: list[str], texts: list[str], *sides: tuple[np.ndarray
         for name, (wanted, searched) in zip(("before", "after"), sides, strict=True):
             cosines = searched @ wanted[query]
             nearest = [i for i in np.argsort(-cosines, kind="stable") if texts[i] != queries[query]][:3]
-            short = [text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…" for text in (texts[i] for i in nearest)]
-            cosine = [round(float(cosines[i]), 4) for i in nearest]
-            entry[name] = [{"sentence": text, "cosine": c} for text, c in zip(short, cosine, strict=True)]
+            entry[name] = [
+                {"sentence": shortened(texts[i], _SHOWN), "cosine": round(float(cosines[i]), 4)} for i in nearest
+            ]
         found.append(entry)
     return found
