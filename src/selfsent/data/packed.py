@@ -276,12 +276,12 @@ class Packed:
 
     def take(self, sentences: Sequence[int]) -> Packed:
         """The sentences of these numbers, in this order."""
-        lengths = self.given_lengths[list(sentences)]
-        index = ranges(self._given_starts[list(sentences)], lengths)
-        targets = None if self.given_targets is None else self.given_targets[index]
-        types = None if self.given_types is None else self.given_types[index]
-        left_out = None if self.given_left_out is None else self.given_left_out[list(sentences)]
-        return Packed(self.given_ids[index], lengths, targets, self.device, given_types=types, given_left_out=left_out)
+        chosen = np.array(sentences, np.int64)
+        index = ranges(self._given_starts[chosen], self.given_lengths[chosen])
+        targets, types = (None if x is None else x[index] for x in (self.given_targets, self.given_types))
+        left_out = None if self.given_left_out is None else self.given_left_out[chosen]
+        ids, lengths = self.given_ids[index], self.given_lengths[chosen]
+        return Packed(ids, lengths, targets, self.device, given_types=types, given_left_out=left_out)
 
     def without_prompts(self, states: Tensor) -> tuple[Tensor, Packed]:
         """The (tokens, d) states and the batch without `given_left_out`; of each sentence a token stays at least."""
