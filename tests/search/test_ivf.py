@@ -47,11 +47,8 @@ def test_vectors_come_back_from_lists_and_from_a_file(tmp_path):
     lists = filled(vectors)
     lists.write(tmp_path / "v")
     for each in (lists, IVF.read(tmp_path / "v"), IVF.read(tmp_path / "v", mapped=False)):
-        back = np.zeros_like(vectors)
-        for rows, part in each.lists():
-            back[rows] = part
-        np.testing.assert_allclose(back, vectors, atol=3e-4)
-        np.testing.assert_array_equal(each.take(np.array([3, 70, 299])), back[[3, 70, 299]])
+        np.testing.assert_allclose(each.take(np.arange(len(vectors))), vectors, atol=3e-4)
+        np.testing.assert_allclose(each.take(np.array([70, 3, 299])), vectors[[70, 3, 299]], atol=3e-4)
     (tmp_path / "v").write_bytes(b"nothing")
     with pytest.raises(DataError, match="damaged"):
         IVF.read(tmp_path / "v")

@@ -8,7 +8,7 @@ from accelerate.state import AcceleratorState
 
 import tiny
 from selfsent.errors import OutputError, TrainingError
-from selfsent.fast.gradients import Lookup
+from selfsent.fast.lookups import Lookup
 from selfsent.methods import Loss
 from selfsent.training import loop as loop_module
 from selfsent.training.loop import Interrupted, Loop, steps_between_probes
@@ -243,7 +243,7 @@ def test_large_tables_learn_what_torch_s_own_do(method, make_loop, monkeypatch):
     """Large tables have gradients added in place: micro-batches, tied weights, twins."""
     totals = []
     for large in (10**9, 1):
-        monkeypatch.setattr("selfsent.fast.gradients.LARGE", large)
+        monkeypatch.setattr("selfsent.fast.lookups.LARGE", large)
         loop = make_loop(method, dropout=0.1, precision="bfloat16", accumulate=2)
         kinds = {type(part) for part in loop.learner.modules()}
         assert (Lookup in kinds) == (large == 1)

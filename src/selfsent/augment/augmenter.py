@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -68,8 +67,8 @@ class Augmenter(ABC):
         return [self.name, dataclasses.asdict(self)]
 
     @abstractmethod
-    def start(self) -> AbstractContextManager[Change]:
-        """Open its resources (dictionaries, models, programs); closed on exit.
+    def start(self) -> Change:
+        """Load what it needs, a dictionary or a model, and give the function that makes views.
 
         Raises:
             SelfsentError: a resource is missing.
@@ -89,15 +88,15 @@ class Pairs(Augmenter):
     random = False
     unchanged = "the two columns hold the same texts: name others with `text_columns`"
 
-    def start(self) -> AbstractContextManager[Change]:
-        """The second column; no resources are needed."""
+    def start(self) -> Change:
+        """The second column."""
 
         def others(sentences: Sentences, key: int) -> list[str]:
             if sentences.others is None:
                 raise SettingsError("pairs needs a corpus with two text columns: name them with text_columns=A,B")
             return sentences.others
 
-        return nullcontext(others)
+        return others
 
 
 def state_of(path: str | Path) -> list[Any]:

@@ -104,17 +104,15 @@ def augment(
     try:
         for number, pairing in enumerate(pairings):
             size, key = min(augmenter.chunk for augmenter in pairing), make_key(seed, number)
-            with ExitStack() as opened:
-                changes: list[Change] = []
-                for start in range(0, len(corpus), size):
-                    rows = np.arange(start, min(start + size, len(corpus)))
-                    name = f"{number}-{start:012d}"
-                    if not chunks.find(name):
-                        # Opened lazily: a finished plan loads nothing.
-                        changes = changes or [opened.enter_context(each.start()) for each in pairing]
-                        chunks.write(name, _chunk(corpus, rows, pairing, changes, key))
-                        made += len(rows) * len(pairing)
-                    advance(len(rows))
+            changes: list[Change] = []
+            for start in range(0, len(corpus), size):
+                rows = np.arange(start, min(start + size, len(corpus)))
+                name = f"{number}-{start:012d}"
+                if not chunks.find(name):
+                    changes = changes or [each.start() for each in pairing]  # a finished plan loads nothing
+                    chunks.write(name, _chunk(corpus, rows, pairing, changes, key))
+                    made += len(rows) * len(pairing)
+                advance(len(rows))
     except SelfsentError:
         if not len(chunks):
             chunks.remove()
@@ -135,13 +133,11 @@ def check_pairings(pairings: Sequence[Pairing]) -> None:
     """
     for pairing in pairings:
         if not 1 <= len(pairing) <= 2:
-            raise SettingsError(
-                f"two views come from one or two augmenters, not {len(pairing)}: give further `pairings` for more rows"
-            )
+            found = f"not {len(pairing)}: give further `pairings` for more rows"
+            raise SettingsError(f"two views come from one or two augmenters, {found}")
         if len(pairing) == 2 and pairing[0] == pairing[1] and not pairing[0].random:
-            raise SettingsError(
-                f"{pairing[0].spec} makes the same view twice: name another augmenter, or another `pivot`"
-            )
+            other = "name another augmenter, or another `pivot`"
+            raise SettingsError(f"{pairing[0].spec} makes the same view twice: {other}")
 
 
 def check_output(path: Path, overwrite: bool) -> None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -60,8 +59,7 @@ class Synonym(Augmenter):
         """Options, and the state of WordNet's files."""
         return [*super().identity(), state_of(find_wordnet(self.wordnet))]
 
-    @contextmanager
-    def start(self) -> Iterator[Change]:
+    def start(self) -> Change:
         """Open WordNet."""
         words = _Words(WordNet(self.wordnet), self.sense)
 
@@ -69,7 +67,7 @@ class Synonym(Augmenter):
             pairs = zip(sentences.texts, sentences.rows.tolist(), strict=True)
             return [words.change(text, row, key, self.ratio) for text, row in pairs]
 
-        yield change
+        return change
 
 
 _Choice = tuple[int, tuple[tuple[str, ...], ...]]

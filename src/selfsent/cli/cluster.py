@@ -127,7 +127,7 @@ class Cluster(Results):
         import numpy as np
 
         from selfsent.lexical import language_of
-        from selfsent.search import telling_words
+        from selfsent.search.clusters import telling_words
         from selfsent.search.tables import describe
 
         texts, by = named

@@ -14,7 +14,7 @@ from selfsent.errors import SettingsError
 from selfsent.settings import setting
 
 if TYPE_CHECKING:
-    from selfsent.search import Added
+    from selfsent.search.index_writer import Added
 
 
 @dataclass(kw_only=True)

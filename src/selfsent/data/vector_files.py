@@ -79,13 +79,7 @@ class VectorsFile:
             for start in range(0, self.rows, TOGETHER):
                 yield np.ascontiguousarray(self._vectors[start : start + TOGETHER], dtype=np.float32), None
             return
-        parts = self._parts_of_parquet()
-        while True:
-            with self._read_errors():
-                part = next(parts, None)
-            if part is None:
-                return
-            yield part
+        yield from self._parts_of_parquet()
 
     @contextmanager
     def _read_errors(self) -> Iterator[None]:
@@ -115,7 +109,7 @@ class VectorsFile:
         import pyarrow.compute as pc
         import pyarrow.parquet as pq
 
-        with pq.ParquetFile(self.path, page_checksum_verification=True) as file:
+        with self._read_errors(), pq.ParquetFile(self.path, page_checksum_verification=True) as file:
             for batch in file.iter_batches(TOGETHER, columns=["text", "embedding"]):
                 lists, texts = batch["embedding"], batch["text"]
                 uneven = pc.any(pc.not_equal(pc.list_value_length(lists), self.size)).as_py()

@@ -193,12 +193,11 @@ class Index:
         """
         own = self._files.manifest["fingerprint"], self._files.manifest.get("space", "")
         if not share_space((fingerprint, space), own):
-            same = name == self.model
-            what = "as it was before it changed" if same else self.model
-            raise DataError(
-                f"{self.path} holds vectors of another model ({what}) than {name}, and their cosines say nothing: "
-                + ("index the texts again" if same else f"give `model` {self.model}, or index the texts again")
-            )
+            what, hint = self.model, f"give `model` {self.model}, or index the texts again"
+            if name == self.model:
+                what, hint = "as it was before it changed", "index the texts again"
+            other = f"{self.path} holds vectors of another model ({what}) than {name}"
+            raise DataError(f"{other}, and their cosines say nothing: {hint}")
 
     def search(
         self,

@@ -71,6 +71,10 @@ class IndexFiles:
             self.columns: dict[str, type] = {name: KINDS[kind] for name, kind in self.manifest["columns"].items()}
             self.rows = path / str(self.manifest["files"][0])
             self.id_column: str | None = self.manifest["id_column"]
+            self.cells = cells_of(self.columns)
+            """The column in the database for each carried column."""
+            self.id_cell = None if self.id_column is None else self.cells[self.id_column]
+            """The column in the database with the ids."""
             self.size = int(self.manifest["size"])
             if odd := [name for name in self.manifest["files"] if Path(name).name != name]:
                 raise ValueError(f"{odd[0]!r} is elsewhere")
@@ -89,16 +93,6 @@ class IndexFiles:
         found = IVF.read(self.path / self.manifest["files"][1])
         found.nprobe = int(self.manifest["probed"])
         return found
-
-    @property
-    def cells(self) -> dict[str, str]:
-        """The column in the database for each carried column."""
-        return cells_of(self.columns)
-
-    @property
-    def id_cell(self) -> str | None:
-        """The column in the database with the ids."""
-        return None if self.id_column is None else self.cells[self.id_column]
 
     @contextmanager
     def errors(self) -> Iterator[None]:

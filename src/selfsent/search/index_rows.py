@@ -74,11 +74,8 @@ class RowWriter:
         """The slot of each text; -1 for new ones."""
         if self._is_new:
             return [-1] * len(texts)
-        found = []
-        for text, key in zip(texts, keys, strict=True):
-            held = self._db.execute("SELECT slot FROM texts WHERE key = ? AND text = ?", (key, text)).fetchone()
-            found.append(-1 if held is None else held[0])
-        return found
+        query = "SELECT COALESCE((SELECT slot FROM texts WHERE key = ? AND text = ?), -1)"
+        return [self._db.execute(query, pair).fetchone()[0] for pair in zip(keys, texts, strict=True)]
 
     def _add_inputs(self, corpus: Corpus, slots: NDArray[np.int64]) -> None:
         inputs = corpus.input_rows

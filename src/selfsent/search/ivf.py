@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -34,6 +33,8 @@ class IVF:
 
     def __init__(self, index: Any) -> None:
         self._index = index
+        self.nprobe = 1
+        """Number of lists visited by a search."""
 
     @classmethod
     def trained(cls, sample: Vectors, rows: int, seed: int = 0, precision: Bits = "float16") -> IVF:
@@ -88,15 +89,6 @@ class IVF:
         """Number of lists."""
         return int(self._index.nlist)
 
-    @property
-    def nprobe(self) -> int:
-        """Number of lists visited by a search."""
-        return int(self._index.nprobe)
-
-    @nprobe.setter
-    def nprobe(self, count: int) -> None:
-        self._index.nprobe = min(count, self.nlist)
-
     def add(self, vectors: Vectors, rows: Rows) -> None:
         """Add unit vectors (n, d) under row numbers (n,)."""
         self._index.add_with_ids(vectors, rows)
@@ -110,30 +102,16 @@ class IVF:
             selector: of the rows that may be found, from `selector`; None for all.
             share: of the rows that it selects; the fewer, the more lists are visited.
         """
-        more = {}
-        if selector is not None:
-            probed = min(self.nlist, int(self.nprobe / max(share, 1e-9)) + 1)
-            more["params"] = require_faiss().SearchParametersIVF(sel=selector, nprobe=probed)
-        cosine, rows = self._index.search(queries, top, **more)
+        probed = self.nprobe if selector is None else int(self.nprobe / max(share, 1e-9)) + 1
+        only = {} if selector is None else {"sel": selector}
+        how = require_faiss().SearchParametersIVF(nprobe=min(self.nlist, probed), **only)
+        cosine, rows = self._index.search(queries, top, params=how)
         return cosine, rows.astype(np.int64, copy=False)
 
     @staticmethod
     def selector(mask: NDArray[np.bool_]) -> Any:
         """What restricts a search to the rows where a mask (n,) is true."""
         return require_faiss().IDSelectorBitmap(np.packbits(mask, bitorder="little"))
-
-    def lists(self) -> Iterator[tuple[Rows, Vectors]]:
-        """The rows (n,) and vectors (n, d) of each nonempty list."""
-        faiss, lists = require_faiss(), self._index.invlists
-        for number in range(self.nlist):
-            if count := lists.list_size(number):
-                codes, ids = lists.get_codes(number), lists.get_ids(number)
-                stored = faiss.rev_swig_ptr(codes, count * lists.code_size).view(np.float16)
-                rows = faiss.rev_swig_ptr(ids, count).astype(np.int64)
-                vectors = stored.reshape(count, -1).astype(np.float32)
-                lists.release_codes(number, codes)
-                lists.release_ids(number, ids)
-                yield rows, vectors
 
     def take(self, rows: Rows) -> Vectors:
         """The vectors (n, d) of rows (n,), where all rows of an index are 0, 1, 2, ..."""
@@ -185,8 +163,7 @@ def require_faiss() -> Any:
     try:
         import faiss
     except ImportError:
-        raise SettingsError(
-            "an index of many texts needs faiss: pip install 'selfsent[index]'; selfsent pairs without --approximate"
-            " and selfsent search without --index need none"
-        ) from None
+        others = "selfsent pairs without --approximate and selfsent search without --index need none"
+        needed = "an index of many texts needs faiss: pip install 'selfsent[index]'"
+        raise SettingsError(f"{needed}; {others}") from None
     return faiss

@@ -146,21 +146,16 @@ def rerank_hits(
         part = slice(start, start + _RERANKED_TOGETHER)
         texts = [texts_of(hits) for hits in found[part]]
         for hits, scores in zip(found[part], reranker.scores(queries[part], texts), strict=True):
-            again = [
-                hit._replace(cosine=score, score=hybrid(score, hit.words, weight) / (1 + weight))
-                for hit, score in zip(hits, scores.tolist(), strict=True)
-            ]
+            both = zip(hits, scores.tolist(), strict=True)
+            again = [hit._replace(cosine=s, score=hybrid(s, hit.words, weight) / (1 + weight)) for hit, s in both]
             ordered.append(sorted(again, key=lambda hit: -hit.score)[:top])
     return ordered
 
 
 def _in_input(hits: Sequence[Hit], corpus: Corpus) -> list[Hit]:
     """Hits by the first row of the input in place of that of the corpus."""
-    places = input_places(corpus, [hit.row for hit in hits])
-    return [
-        hit._replace(row=row, id=name, sentence=sentence)
-        for hit, (row, name, sentence) in zip(hits, places, strict=True)
-    ]
+    both = zip(hits, input_places(corpus, [hit.row for hit in hits]), strict=True)
+    return [hit._replace(row=row, id=name, sentence=sentence) for hit, (row, name, sentence) in both]
 
 
 def input_places(corpus: Corpus, rows: Sequence[int]) -> list[tuple[int, Any, int | None]]:

@@ -93,6 +93,11 @@ def in_batches(items: Iterable[_T], size: Callable[[_T], int]) -> Iterator[list[
         yield waiting
 
 
+def batch_rows(rows: int, size: int) -> int:
+    """How many rows of a table, which has so many rows and bytes, make a batch."""
+    return max(1, min(BATCH_ROWS, BATCH_CHARACTERS * rows // max(1, size)))
+
+
 @dataclass
 class Batch:
     """Consecutive rows of one source, as read: not cleaned, at most about 8 million characters."""

@@ -5,16 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from selfsent.data.corpus.batch import (
-    BATCH_CHARACTERS,
-    BATCH_ROWS,
-    Batch,
-    Columns,
-    check_header,
-    in_batches,
-    is_missing,
-    make_batch,
-)
+from selfsent.data.corpus.batch import Batch, Columns, batch_rows, check_header, in_batches, is_missing, make_batch
 from selfsent.errors import CorpusError, first_line
 
 _NAME = "the table given from Python"
@@ -52,8 +43,7 @@ def read_memory(source: Any, columns: Columns) -> Iterator[Batch]:
     except (pa.ArrowException, ValueError, TypeError) as error:
         raise CorpusError(f"{_NAME} cannot be read: {first_line(error)}") from error
     start = 1
-    rows = max(1, min(BATCH_ROWS, BATCH_CHARACTERS * table.num_rows // max(1, table.nbytes)))
-    for batch in table.to_batches(rows):
+    for batch in table.to_batches(batch_rows(table.num_rows, table.nbytes)):
         yield make_batch(batch.to_pydict(), _NAME, columns, range(start, start + batch.num_rows))
         start += batch.num_rows
 
