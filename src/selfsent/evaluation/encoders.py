@@ -14,7 +14,7 @@ from typing import Any, cast
 import numpy as np
 
 from selfsent.data.vector_files import SUFFIX, UNKNOWN, StoredVectors, Vectors
-from selfsent.errors import BaseEncoderError, SettingsError
+from selfsent.errors import BaseEncoderError, SettingsError, first_line
 from selfsent.evaluation.datasets.leaks import trained_by, trained_on
 from selfsent.evaluation.encoder import Encode, Encoder, PairEncoder
 from selfsent.evaluation.lexical import LEXICAL, WITH_WORDS, Hybrid, LexicalEncoder, without_words
@@ -180,8 +180,7 @@ def _of_peer(kind: str, directory: Path, label: str, **options: Any) -> Encoder:
             load, options = getattr(sentence_transformers, kind), {"use_safetensors": True, **options}
             return as_encoder(load(str(directory), local_files_only=True, model_kwargs=options), name=label)
     except Exception as error:  # damaged files raise many kinds
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise BaseEncoderError(f"cannot load the model {label}: {reason}") from error
+        raise BaseEncoderError(f"cannot load the model {label}: {first_line(error)}") from error
 
 
 def _from_directory(directory: Path, label: str, fast: bool, int8: bool, pooling: str | None) -> Encoder:
@@ -249,8 +248,7 @@ def load_object(path: str) -> Any:
     try:
         found = getattr(importlib.import_module(module), name)
     except Exception as error:  # arbitrary user code
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise BaseEncoderError(f"cannot import {path}: {reason}") from error
+        raise BaseEncoderError(f"cannot import {path}: {first_line(error)}") from error
     if not callable(found):
         raise BaseEncoderError(f"{path} is no function: it is {type(found).__name__}")
     return found
