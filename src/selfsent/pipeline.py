@@ -19,7 +19,8 @@ from selfsent.data.corpus import Corpus, read_corpus
 from selfsent.distributed import by_first, join, rank, wait
 from selfsent.errors import DataError, SettingsError
 from selfsent.evaluation.datasets.leaks import trained_by
-from selfsent.evaluation.dev import check_dev, dev_scorer, scored
+from selfsent.evaluation.dev import check_dev, dev_scorer
+from selfsent.evaluation.encoders import encoder_of
 from selfsent.evaluation.exam import Exam
 from selfsent.evaluation.hold_out import HoldOut
 from selfsent.evaluation.suites import TASKS
@@ -200,7 +201,7 @@ def _finish(
     """
     scores, neighbours = dict[str, Any](), list[dict[str, Any]]()
     if hold_out.test is not None:
-        after = scored(load_encoder(directory.model), "trained")
+        after = encoder_of(load_encoder(directory.model), "trained")
         try:
             before = score_base(corpus, hold_out, plan.base, plan.prompts)
             sizes = directory.record["asked"].get("sizes", ())

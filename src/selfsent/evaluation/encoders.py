@@ -215,13 +215,16 @@ def encoder_of(model: Any, label: str, pooling: str | None = None, trained: tupl
     """A model of selfsent as evaluation takes it, with its prompts and weight of words.
 
     Args:
-        model: a `selfsent.models.encoder.Encoder`.
+        model: a `selfsent.models.encoder.Encoder`; a `CrossEncoder` scores pairs.
         label: its name in results.
         pooling: for the signature; by default its own.
         trained: known training corpora and methods.
     """
+    from selfsent.models.cross_encoder import CrossEncoder
     from selfsent.models.encoding import Side, encode, prompt_of
 
+    if isinstance(model, CrossEncoder):
+        return PairEncoder(model.predict, label)
     sides: tuple[Side, Side] = ("query", "document")
     apart = [partial(encode, model, side=s) if prompt_of(model, s) != prompt_of(model) else None for s in sides]
     found = Encoder(partial(encode, model), label, pooling or model.pooling, *trained, apart)
