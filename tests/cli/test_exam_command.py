@@ -60,6 +60,15 @@ def test_documents_of_one_run_and_real_pairs(selfsent, tickets, model, tmp_path)
     assert "±25 points" in few.err
 
 
+def test_replies_to_quotes(selfsent, tmp_path):
+    mails = tmp_path / "mails.jsonl"
+    bodies = [f"> Where is the key of lot{n} kept?\nBehind door{n}." for n in range(20)]
+    mails.write_text("".join(json.dumps({"body": body}) + "\n" for body in bodies))
+    options = ("--clean", "mail", "--output", tmp_path / "exam")
+    told = selfsent("exam", mails, "--text-column", "body", *options).err
+    assert "20 queries (20 by quote) among 20 documents" in told
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
