@@ -204,7 +204,7 @@ def _from_directory(directory: Path, label: str, fast: bool, int8: bool, pooling
         found = _of_peer("SentenceTransformer", directory, label, dtype=dtype)
         found.pooling = _in(precision, found.pooling)
         return found
-    if not model.has_transformer:  # nothing to speed up
+    if model.is_static:  # nothing to speed up
         fast = int8 = False
     quicken(model, fast=fast, int8=int8)
     described = _in(quick_precision(device, fast=fast, int8=int8), model.pooling)
