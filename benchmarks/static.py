@@ -3,8 +3,8 @@
     python benchmarks/static.py --corpus wikipedia-recent.txt.zst --output docs/results/speed/bench_static.json
 
 Training: one pass over the same pairs of neighbouring sentences, from the same random table, with the same loss, batch
-and rate; encoding: the same sentences by the same table, also by model2vec if it is installed. The sides alternate on as many threads as torch uses; medians are compared, and
-STS-B dev of what each side made stands beside its time.
+and rate; encoding: the same sentences by the same table, also by model2vec if it is installed. The sides alternate on
+as many threads as torch uses; medians are compared, and STS-B dev of what each side made stands beside its time.
 """
 
 from __future__ import annotations

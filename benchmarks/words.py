@@ -55,6 +55,7 @@ class Bm25s:
         return bm25s.tokenize(list(texts), stopwords=[*STOPWORDS_EN_PLUS], stemmer=self.stemmer, show_progress=False)
 
     def __call__(self, queries: Sequence[str]) -> Rows:
+        """The first rows of each query."""
         rows, _ = self.index.retrieve(self._tokens(queries), k=TOP, show_progress=False)
         return [[*map(int, each)] for each in rows]
 
@@ -73,6 +74,7 @@ class Tantivy:
         self.searcher = self.index.searcher()
 
     def __call__(self, queries: Sequence[str]) -> Rows:
+        """The first rows of each query."""
         found = []
         for query in queries:
             parsed, _ = self.index.parse_query_lenient(query, ["text"])

@@ -64,7 +64,6 @@ def main() -> None:
         train = ["train", "text.txt", "--method", "simcse", "--base", "base", *steps]
         _stopped_at(4, *train, "--output", "killed")
         _give(*train, "--output", "finished")
-        shutil.rmtree("finished/checkpoints")
         for end in ("npy", "parquet"):
             _give("encode", "finished", "text.txt", "--output", f"vectors.{end}")
         shutil.rmtree(target, ignore_errors=True)

@@ -220,7 +220,7 @@ def test_public_names_are_functions_that_say_what_they_take():
     assert dir(selfsent) == sorted(selfsent.__all__)
     assert all(getattr(selfsent, name) is not None for name in selfsent.__all__)
     names = inspect.signature(selfsent.train).parameters
-    assert {"views", "preset", "learning_rate", "dev", "trackers"} < names.keys()
+    assert {"views", "preset", "learning_rate", "dev"} < names.keys()
     assert not {"clock", "scorer"} & names.keys()
 
 

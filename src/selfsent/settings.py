@@ -97,8 +97,6 @@ class Settings:
     seed: int = setting(0, "seed of everything random", minimum=0, maximum=2**31 - 1)
 
     def __post_init__(self) -> None:
-        if str(self.schedule) == "stairs":  # its name in 0.1.0
-            object.__setattr__(self, "schedule", "step")
         check_limits(self)
         given = [name for name in DURATIONS if getattr(self, name) is not None]
         if len(given) > 1:

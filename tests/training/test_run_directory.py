@@ -74,17 +74,6 @@ def test_a_run_from_before_an_option_was_there_is_resumed_with_its_default(tmp_p
         begun(tmp_path, config(tie=True), resume=True)
 
 
-def test_names_of_older_versions_and_options_that_are_built_in_now(tmp_path):
-    begun(tmp_path / "names", config(smoothing=0.9, schedule="stairs"))
-    assert begun(tmp_path / "names", config(alpha=0.9, schedule="step"), resume=True).resumed
-    for estimator in ("jsd", "dv"):
-        begun(tmp_path / estimator, config(options={"average": "token", "estimator": estimator}))
-    now = config(options={"average": "token"})
-    begun(tmp_path / "jsd", now, resume=True)
-    with pytest.raises(RunError, match="options estimator was dv"):
-        begun(tmp_path / "dv", now, resume=True)
-
-
 def test_an_empty_directory_may_be_used(tmp_path):
     (tmp_path / ".run.json.selfsent-0a1b2c3d").touch()  # left behind by a kill
     begun(tmp_path)

@@ -223,17 +223,6 @@ class Packed:
         """(sentences + 1,) int32: where each sentence begins in the packed row, and where the last one ends."""
         return self._tensor(np.append(self._sorted_starts, self.tokens).astype(np.int32))
 
-    @cached_property
-    def by_position(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Order of a recurrent network: first tokens of all sentences, then second tokens, and so on.
-
-        (tokens,) packed positions in that order; (tokens,) the rank of each packed position in it; (longest,) sentences
-        that have a token at each position, on the CPU, as torch's `PackedSequence` wants it.
-        """
-        order = np.argsort(self._within, kind="stable")
-        counts = torch.from_numpy(np.bincount(self._within).astype(np.int64))
-        return self._tensor(order), self._tensor(np.argsort(order)), counts
-
     @property
     def longest(self) -> int:
         """Tokens of the longest sentence."""

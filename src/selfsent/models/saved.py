@@ -13,9 +13,7 @@ from selfsent.foreign.transformers import silent
 from selfsent.models.heads.options import CNN_POOL
 
 CUSTOM = {
-    f"selfsent.{room}.{name}": name
-    for room in ("models.heads", "heads")
-    for name in ("flow.Flow", "cnn_pool.CnnPool", "gru.Gru")
+    f"selfsent.{room}.{name}": name for room in ("models.heads", "heads") for name in ("flow.Flow", "cnn_pool.CnnPool")
 }
 """The modules that sentence-transformers lacks: the names in saved models, of this and earlier versions."""
 _FORMER_POOLINGS = {
@@ -57,12 +55,6 @@ def is_static(directory: Path) -> bool:
     if modules := modules_of(directory):
         return modules[0][0].endswith(".StaticEmbedding")
     return read_json(directory / "config.json").get("model_type") == "model2vec"
-
-
-def is_recurrent(directory: Path) -> bool:
-    """Whether a saved model is word vectors followed by a recurrent network."""
-    kinds = [kind.rpartition(".")[2] for kind, _ in modules_of(directory)[:2]]
-    return kinds in (["WordEmbeddings", "LSTM"], ["WordEmbeddings", "Gru"])
 
 
 def saved_pooling(directory: Path) -> str | None:

@@ -115,8 +115,6 @@ class StaticEncoder(Encoder):
     """
 
     is_static = True
-    has_transformer = False
-    kind = "a table of token vectors"
     lexical_weight = SEARCH_WEIGHT["table"]
     pooling = "mean"
     _pooling_index = 0  # the table computes the mean itself

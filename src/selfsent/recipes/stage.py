@@ -84,7 +84,7 @@ def fields_of(*options: type[Any]) -> dict[str, str]:
     return {item.name: str(item.type) for kind in options for item in dataclasses.fields(kind)}
 
 
-_NOT_OF_STAGES = ("data", "trackers", "warranty", "scorer", "clock")
+_NOT_OF_STAGES = ("data", "warranty", "scorer", "clock")
 _RUN = {name: kind for name, kind in fields_of(RunConfig).items() if name not in _NOT_OF_STAGES} | {"hold_out": "int"}
 _ARGUMENTS = fields_of(ModelOptions) | _RUN | {"whiten": "float | bool"}
 """Arguments of `selfsent.train` allowed in a stage, besides settings and options."""

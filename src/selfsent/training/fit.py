@@ -104,7 +104,7 @@ def fit(
             loop.run()
             if plan.keep_adapter:
                 merge(model)
-    except SettingsError:  # such as a tracker that does not start
+    except SettingsError:  # such as for vectors that vary in too few directions
         if not directory.resumed and (loop is None or not loop.step):
             directory.abandon()
         raise
