@@ -98,9 +98,7 @@ class Request:
         return plan, augmenters
 
 
-def _prepared(
-    corpus: Corpus, request: Request, progress: Progress, whiten: float | None
-) -> tuple[Corpus, Plan, HoldOut]:
+def _prepared(corpus: Corpus, request: Request, progress: Progress) -> tuple[Corpus, Plan, HoldOut]:
     """The corpus with its views, its plan, and its split.
 
     Raises:
@@ -120,8 +118,6 @@ def _prepared(
         wait()
         corpus = with_views(corpus, augmenters, plan.settings.seed)
     plan = plan.on(corpus)
-    if request.changes.get("whiten") is None and whiten is not None:
-        plan = replace(plan, whiten=whiten)
     hold_out = request.hold_out
     if not isinstance(hold_out, HoldOut):
         labelled = plan.options.labels() is not None
@@ -147,9 +143,7 @@ def train_once(
     if resume and not directory.resumed:
         notice(f"there is no run in {output} to go on with: beginning at the first step")
     text = read(source, None if plan.reads_documents else False, notice)
-    before = directory.record.get("asked", {}).get("whiten")
-    old = float(before) if isinstance(before, bool) else None  # a run from before whitening had strengths
-    corpus, plan, hold_out = _prepared(text, request, progress, old)
+    corpus, plan, hold_out = _prepared(text, request, progress)
     for line in _notices(plan, corpus, hold_out, request):
         notice(line)
     description = config_of(plan, corpus, hold_out.train)
