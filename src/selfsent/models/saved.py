@@ -13,9 +13,7 @@ from selfsent.foreign.transformers import silent
 from selfsent.models.heads.options import CNN_POOL
 
 CUSTOM = {
-    f"selfsent.{room}.{name}": name
-    for room in ("models.heads", "heads")
-    for name in ("flow.Flow", "cnn_pool.CnnPool")
+    f"selfsent.{room}.{name}": name for room in ("models.heads", "heads") for name in ("flow.Flow", "cnn_pool.CnnPool")
 }
 """The modules that sentence-transformers lacks: the names in saved models, of this and earlier versions."""
 _FORMER_POOLINGS = {
