@@ -57,10 +57,7 @@ _SETTINGS = ("batch_size", "learning_rate", "max_length", "seed")
 
 
 def comparison_page(
-    found: Selection,
-    about: Mapping[str, Any],
-    neighbours: Sequence[Mapping[str, Any]],
-    losses: Mapping[str, Curve],
+    found: Selection, about: Mapping[str, Any], neighbours: Sequence[Mapping[str, Any]], losses: Mapping[str, Curve]
 ) -> str:
     """The page of a comparison.
 
@@ -71,10 +68,7 @@ def comparison_page(
         losses: by method.
     """
     scores = {**found.scores, **found.baselines}
-    rows: list[dict[str, Any]] = [
-        {"name": n, "score": score.to_json(), "words": n in found.baselines} for n, score in scores.items()
-    ]
-    rows.sort(key=lambda row: -row["score"]["score"])
+    rows = [(name, score.to_json(), name in found.baselines) for name, score in scores.items()]
     headline, advice = found.conclusion
     tests = found.test_table()
     return render(
@@ -82,7 +76,7 @@ def comparison_page(
         headline=headline,
         advice=advice,
         remarks=[line + "." for line in found.remarks],
-        drawing=dots(rows, found.bases[found.best_base].score, found.best, found.best_base),
+        drawing=dots(rows, found.best, found.best_base),
         tables=[cells_of(found.table()), *([cells_of(tests)] if tests else [])],
         neighbours=neighbours,
         curves=curves(losses),

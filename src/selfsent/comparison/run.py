@@ -16,14 +16,7 @@ from typing import Any
 from selfsent import api
 from selfsent.comparison.page import finish
 from selfsent.comparison.selection import Selection
-from selfsent.comparison.trials import (
-    Base,
-    arguments,
-    default_methods,
-    is_strong,
-    known_bases,
-    planned,
-)
+from selfsent.comparison.trials import Base, arguments, default_methods, is_strong, known_bases, planned
 from selfsent.data.corpus import Corpus
 from selfsent.display import counted
 from selfsent.distributed import join

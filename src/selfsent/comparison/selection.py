@@ -7,7 +7,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from rich.table import Table
 
 from selfsent.comparison.verdict import UNTRAINED, conclusion
 from selfsent.display import counted, span, table_of, text_of
@@ -16,9 +18,6 @@ from selfsent.evaluation.results import Score
 from selfsent.evaluation.stats.resampling import Difference
 from selfsent.report.run import Run
 from selfsent.training.budget import FEW
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 LEVEL = 0.05
 """Encoders with a lower p-value count as different."""

@@ -196,12 +196,7 @@ class Adaptation:
         return f"Chosen: {what}. That is {one} on the half of the queries that chose it, and {other} on the other half."
 
 
-def adapt(
-    encoder: Encoder,
-    dev: RetrievalTask,
-    test: RetrievalTask,
-    word_weight: float | None = None,
-) -> Adaptation:
+def adapt(encoder: Encoder, dev: RetrievalTask, test: RetrievalTask, word_weight: float | None = None) -> Adaptation:
     """Learn an adapter from queries with known answers.
 
     Args:

@@ -166,27 +166,22 @@ def split_documents(
     return np.flatnonzero(~held), np.flatnonzero(held)
 
 
-def limited(corpus: Corpus | Subset, documents: Numbers, rows: Numbers) -> Numbers:
+def limited(corpus: Corpus | Subset, rows: Numbers) -> Numbers:
     """Rows of the first documents, in hash order, up to MAX_SENTENCES rows."""
     if len(rows) <= MAX_SENTENCES:
         return rows
-    _, first, member, size = np.unique(documents[rows], return_index=True, return_inverse=True, return_counts=True)
+    documents = np.asarray(corpus.documents)[rows]
+    _, first, member, size = np.unique(documents, return_index=True, return_inverse=True, return_counts=True)
     order = np.argsort(text_hashes(corpus.texts(rows[first])), kind="stable")
     return rows[np.isin(member, order[: max(1, _fitting(size[order], MAX_SENTENCES))])]
 
 
-def by_document(corpus: Corpus, rows: Numbers) -> list[list[str]]:
-    """The sentences of each document that has some of these rows, as many as are scored.
-
-    Raises:
-        DataError: no documents.
-    """
-    if corpus.documents is None:
-        raise DataError(WITHOUT_DOCUMENTS)
-    rows, found = limited(corpus, corpus.documents, rows), dict[int, list[str]]()
-    for document, text in zip(corpus.documents[rows].tolist(), corpus.texts(rows), strict=True):
+def by_document(corpus: Corpus, rows: Numbers) -> dict[int, list[str]]:
+    """The sentences in these rows, by document in ascending order."""
+    found: dict[int, list[str]] = {}
+    for document, text in zip(np.asarray(corpus.documents)[rows].tolist(), corpus.texts(rows), strict=True):
         found.setdefault(document, []).append(text)
-    return [found[document] for document in sorted(found)]
+    return dict(sorted(found.items()))
 
 
 def _fitting(sizes: Numbers, most: int) -> int:

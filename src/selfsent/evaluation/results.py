@@ -7,10 +7,11 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from rich.table import Table
 
 from selfsent.display import literal, markdown, span, table_of, text_of
 from selfsent.evaluation.stats.resampling import (
@@ -23,9 +24,6 @@ from selfsent.evaluation.stats.resampling import (
     paired_best,
     point,
 )
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 AVERAGE = "average"
 SCALE = 100.0

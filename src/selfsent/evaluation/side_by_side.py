@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from rich.table import Table
 
 from selfsent.display import span, table_of, text_of
 from selfsent.errors import SettingsError
 from selfsent.evaluation.results import AVERAGE, Result, Score
 from selfsent.evaluation.stats.resampling import Difference, paired
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 _SECONDARY = (
     {"nearest_neighbour": "nearest neighbour", "v_measure": "V-measure"},

@@ -24,6 +24,7 @@ from selfsent.evaluation.datasets.declared import Store
 from selfsent.evaluation.encoder import Encoder as Scored
 from selfsent.evaluation.encoders import encoder_of
 from selfsent.evaluation.exam import QUERIES, Exam, Text, draw_exam
+from selfsent.evaluation.hold_out import by_document
 from selfsent.evaluation.lexical import Hybrid
 from selfsent.evaluation.results import Score
 from selfsent.evaluation.stats.resampling import Difference
@@ -118,14 +119,8 @@ class Warranty:
                 row[half] = {"score": score.score, "n": score.n, "gain": less.difference}
                 row[half] |= {"low": less.low, "high": less.high}
             rows.append(row)
-        return {
-            "share": self.share,
-            "line": self.line,
-            "exam": self.exam,
-            "guard": self.guard,
-            "most": self.most,
-            "tried": rows,
-        }
+        about = {"exam": self.exam, "guard": self.guard, "most": self.most}
+        return {"share": self.share, "line": self.line, **about, "tried": rows}
 
 
 def choose(scores: Sequence[Score], losses: Sequence[float], most: float = LOSS) -> int:
@@ -143,13 +138,7 @@ def choose(scores: Sequence[Score], losses: Sequence[float], most: float = LOSS)
     return best
 
 
-def warranty(
-    between: Between,
-    exam: Exam,
-    data: str | Path | None = None,
-    *,
-    most: float = LOSS,
-) -> Warranty:
+def warranty(between: Between, exam: Exam, data: str | Path | None = None, *, most: float = LOSS) -> Warranty:
     """Choose how much of a training to keep: `between.at(found.share)` is the encoder to use.
 
     Args:
@@ -221,11 +210,8 @@ def held_exam(corpus: Corpus, train: np.ndarray, held: np.ndarray, pairs: bool =
     documents = np.asarray(corpus.documents)
     names = [np.unique(documents[rows]) for rows in (kept, train)]
     chosen = np.concatenate([names[0], names[1][: max(0, SEARCHED - len(names[0]))]])
-    rows = np.flatnonzero(np.isin(documents, chosen))
-    groups: dict[int, list[str]] = {}
-    for document, text in zip(documents[rows].tolist(), corpus.texts(rows), strict=True):
-        groups.setdefault(document, []).append(text)
-    asked = set(map(letters, corpus.texts(kept)))
-    cut = {name: len(sentences) == 2 for name, sentences in groups.items()}
-    texts = [Text(str(name), tuple(each[: cut[name]]), tuple(each[cut[name] :])) for name, each in groups.items()]
+    asked, texts = set(map(letters, corpus.texts(kept))), list[Text]()
+    for name, sentences in by_document(corpus, np.flatnonzero(np.isin(documents, chosen))).items():
+        titles = len(sentences) == 2
+        texts.append(Text(str(name), tuple(sentences[:titles]), tuple(sentences[titles:])))
     return draw_exam(texts, QUERIES, kept=asked, searched=len(texts))

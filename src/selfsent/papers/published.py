@@ -7,14 +7,13 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from importlib import resources
 from string import ascii_lowercase
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from rich.table import Table
 
 from selfsent.display import table_of
 from selfsent.errors import SettingsError
 from selfsent.evaluation.results import AVERAGE, MEANING, Result
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 Record = dict[str, Any]
 ROW = ("paper", "table", "method", "group")

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from rich.table import Table
 
 from selfsent.display import table_of
 from selfsent.errors import RunError
@@ -20,9 +21,6 @@ from selfsent.papers.published import AGGREGATION, DATASETS, METRICS, ROW, Recor
 from selfsent.recipes.recipe import Recipe, read_recipe
 from selfsent.recipes.run import SCORES, STAND_INS
 from selfsent.recipes.seeds import Seeds, Spread
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 Scores = Mapping[str, Mapping[str, Any]]
 """Scores by task, from `Score.to_json`; over seeds with the values of each metric under `seeds`."""

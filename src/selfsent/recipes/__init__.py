@@ -6,13 +6,4 @@ from selfsent.recipes.results import StagesRun
 from selfsent.recipes.run import check_data, train_stages
 from selfsent.recipes.seeds import Seeds, train_seeds
 
-__all__ = [
-    "Recipe",
-    "Seeds",
-    "StagesRun",
-    "check_data",
-    "read_document",
-    "read_recipe",
-    "train_seeds",
-    "train_stages",
-]
+__all__ = ["Recipe", "Seeds", "StagesRun", "check_data", "read_document", "read_recipe", "train_seeds", "train_stages"]

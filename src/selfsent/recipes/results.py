@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from rich.table import Table
 
 from selfsent.display import table_of, text_of
 from selfsent.evaluation.results import AVERAGE, MARK, MEANING
 from selfsent.recipes.recipe import Recipe
 from selfsent.report.run import Run
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 
 @dataclasses.dataclass

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from rich.table import Table
 
 from selfsent.display import table_of, text_of
 from selfsent.distributed import join, rank, wait
@@ -18,9 +19,6 @@ from selfsent.progress import Progress, shown
 from selfsent.recipes.recipe import read_recipe
 from selfsent.recipes.run import check_data, read_by, train_stages
 from selfsent.training.run_directory import RunDirectory
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from rich.table import Table
+
 from selfsent.display import cells_of
 from selfsent.errors import SettingsError
 from selfsent.evaluation.lexical import LEXICAL
@@ -15,8 +17,6 @@ from selfsent.evaluation.side_by_side import Comparison, side_by_side
 from selfsent.report.pages import dots, render
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from selfsent.papers.published import Published
 
 EARLY = "published scores are those of a classifier that is stopped early; classifier=senteval does the same here"
@@ -108,14 +108,11 @@ class Report:
 def _drawing(results: Sequence[Result], task: str) -> dict[str, Any]:
     """The dots of a task, best first, including TF-IDF and BM25 if available."""
     scored = [(result.model, result.scores[task]) for result in results if task in result.scores]
-    rows: list[dict[str, Any]] = [
-        {"name": model, "score": score.to_json(), "words": model in LEXICAL} for model, score in scored
-    ]
+    rows = [(model, score.to_json(), model in LEXICAL) for model, score in scored]
     line, first = scored[0]
     for kind, name in LEXICAL.items():
         if kind in first.metrics and kind not in dict(scored):
             value = first.metrics[kind]
-            rows.append({"name": name, "score": {"score": value, "low": value, "high": value}, "words": True})
-    rows.sort(key=lambda row: -float(row["score"]["score"]))
-    best = next((row["name"] for row in rows if not row["words"]), None)
-    return dots(rows, first.score, best, line)
+            rows.append((name, dict.fromkeys(("score", "low", "high"), value), True))
+    models = [each for each in scored if each[0] not in LEXICAL]
+    return dots(rows, max(models, key=lambda each: each[1].score)[0] if models else None, line)

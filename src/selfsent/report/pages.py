@@ -36,39 +36,38 @@ def render(template: str, **values: Any) -> str:
     return _environment().get_template(template).render(**values)
 
 
-def dots(rows: Sequence[Mapping[str, Any]], middle: float, best: str | None, line: str) -> dict[str, Any]:
-    """Layout of a drawing: a dot with its 95 % interval for each of `rows`, and a reference line.
+def dots(rows: Sequence[tuple[str, Mapping[str, Any], bool]], best: str | None, line: str) -> dict[str, Any]:
+    """Layout of a drawing: a dot with its 95 % interval for each of `rows`, the best first, and a reference line.
 
     Args:
-        rows: each with `name` and `score`, and with `words` for TF-IDF and BM25.
-        middle: score at the line.
-        best: name of the best row.
-        line: label of the line.
+        rows: name, score and whether it only counts words, as TF-IDF and BM25 do.
+        best: name of the best row, which is blue.
+        line: name of the row at whose score the line is.
     """
-    ends: list[float] = [value for row in rows for value in (row["score"]["low"], row["score"]["high"])]
+    rows = sorted(rows, key=lambda row: -float(row[1]["score"]))
+    ends: list[float] = [score[end] for _, score, _ in rows for end in ("low", "high")]
     low, scale = min(ends), (_WIDTH - 2 * _MARGIN - 36) / ((max(ends) - min(ends)) or 1.0)
 
     def position(value: float) -> float:
         return round(_MARGIN + (value - low) * scale, 1)
 
-    drawn = []
-    for number, row in enumerate(rows):
-        score = row["score"]
+    drawn, middle = [], next(score["score"] for name, score, _ in rows if name == line)
+    for number, (name, score, words) in enumerate(rows):
         drawn.append(
             {
-                "name": shortened(row["name"], _NAME),
+                "name": shortened(name, _NAME),
                 "text": _ROW * number + 15,
                 "y": _ROW * number + 26,
                 **{"x": position(score["score"]), "low": position(score["low"]), "high": position(score["high"])},
                 "score": f"{score['score']:.1f}",
-                "colour": BEST if row["name"] == best else WORDS if row.get("words") else OTHER,
+                "colour": BEST if name == best else WORDS if words else OTHER,
             }
         )
     return {
         **{"width": _WIDTH, "height": _ROW * len(rows) + 2, "margin": _MARGIN, "other": OTHER},
         **{"middle": position(middle), "line": line, "best": best, "dots": drawn},
-        "words": any(row.get("words") for row in rows),
-        "bare": any(row["score"]["low"] == row["score"]["high"] for row in rows),
+        "words": any(words for *_, words in rows),
+        "bare": any(score["low"] == score["high"] for _, score, _ in rows),
     }
 
 

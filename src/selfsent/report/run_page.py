@@ -78,5 +78,5 @@ def _headline(scores: Scores | None) -> str:
 
 def _drawing(scores: Scores) -> dict[str, Any]:
     best, line = ("with_words", "bm25") if is_search(scores) else ("trained", "base")
-    rows = [{"name": NAMES[key], "score": one, "words": key in LEXICAL} for key, one in ranked(scores).items()]
-    return dots(rows, scores[line]["score"], NAMES[best], NAMES[line])
+    rows = [(NAMES[key], one, key in LEXICAL) for key, one in ranked(scores).items()]
+    return dots(rows, NAMES[best], NAMES[line])

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from rich.console import Group
+from rich.table import Table
 
 from selfsent.display import counted, span, table_of
 from selfsent.evaluation.lexical import LEXICAL
-
-if TYPE_CHECKING:
-    from rich.console import Group
-    from rich.table import Table
 
 Scores = Mapping[str, Any]
 """Scores of a run, from its `scores.json`: `scores` (next sentence) or `search`."""
@@ -92,8 +91,6 @@ def scores_table(scores: Scores) -> Table:
 
 def neighbours_text(neighbours: list[dict[str, Any]]) -> Group:
     """The nearest sentences of a few sentences, before and after training."""
-    from rich.console import Group
-
     tables = []
     for entry in neighbours:
         pairs = zip(entry["before"], entry["after"], strict=True)

@@ -13,7 +13,7 @@ from selfsent.data.corpus import Corpus
 from selfsent.display import shortened
 from selfsent.errors import DataError
 from selfsent.evaluation.encoders import Encoder as Scored, encoder_of
-from selfsent.evaluation.hold_out import HoldOut, by_document
+from selfsent.evaluation.hold_out import HoldOut, by_document, limited
 from selfsent.evaluation.lexical import Hybrid
 from selfsent.evaluation.results import Score
 from selfsent.evaluation.tasks.context import ContextTask
@@ -68,7 +68,7 @@ def score_base(corpus: Corpus, hold_out: HoldOut, base: str, prompts: Prompts) -
         else:
             tasks = [ContextTask(corpus, rows)]
             with suppress(DataError):
-                tasks.append(first_finds_rest(by_document(corpus, rows)))
+                tasks.append(first_finds_rest([*by_document(corpus, limited(corpus, rows)).values()]))
         encoder, found = encoder_of(load_encoder(base, prompts=prompts), "base"), {}
         for task in tasks:
             with_words = None

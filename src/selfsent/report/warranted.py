@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from rich.table import Table
 
 from selfsent.display import change, table_of
 from selfsent.evaluation.exam import Exam
@@ -14,9 +16,6 @@ from selfsent.training.models import save_model
 from selfsent.training.plan import Plan
 from selfsent.training.run_config import Notice, RunConfig
 from selfsent.training.run_directory import RunDirectory
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 
 def keep_warranted(directory: RunDirectory, plan: Plan, exam: Exam, config: RunConfig, notice: Notice) -> None:

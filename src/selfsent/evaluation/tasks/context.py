@@ -48,7 +48,7 @@ class ContextTask:
     def __init__(self, corpus: Corpus | Subset, rows: Numbers) -> None:
         if corpus.documents is None:
             raise DataError(WITHOUT_DOCUMENTS)
-        rows = limited(corpus, corpus.documents, rows)
+        rows = limited(corpus, rows)
         self.texts = corpus.texts(rows)
         self.document = np.unique(corpus.documents[rows], return_inverse=True)[1].astype(np.int64)
         """(n,) document number of each sentence."""
