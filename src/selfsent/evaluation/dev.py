@@ -23,7 +23,7 @@ from selfsent.models.encoder import Encoder
 def scored(model: Encoder, name: str) -> Scored:
     """An encoder as evaluation takes it."""
     if isinstance(model, CrossEncoder):
-        return PairEncoder(model.predict, name)
+        return PairEncoder(partial(model.peer.predict, show_progress_bar=False), name)
     return encoder_of(model, name)
 
 
