@@ -209,10 +209,6 @@ class Encoder(nn.Module):
         """Device of the weights."""
         return next(self.parameters()).device
 
-    def word_vectors(self, ids: Tensor) -> Tensor:
-        """(..., d) input embeddings of token ids."""
-        return cast(Tensor, self.words(ids))
-
     def token_vectors(self, packed: Packed) -> Tensor:
         """Input of the pooling, (tokens, e), in packed order: token states after the modules in between."""
         modules = self.token_modules
