@@ -154,7 +154,7 @@ class Encoder(nn.Module):
         """Make the pooling read the mean of two layers' states instead of the last layer's.
 
         Raises:
-            BaseEncoderError: there is one layer, or there are modules before the pooling already.
+            BaseEncoderError: there are no layers, or there are modules before the pooling already.
         """
         if layers == "last":
             return
