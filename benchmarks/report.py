@@ -21,9 +21,9 @@ from selfsent.files import read_json, write_text
 Report = dict[str, Any]
 HEAD = """# Benchmarks
 
-How much faster is selfsent than sentence-transformers 6.2, at the same quality? (With static embeddings: than the faster
-of it and model2vec.) A ratio above 1 means that selfsent is faster. [Every table](results/speed.md) has the figures
-behind the ratios; `make bench` measures them again.
+How much faster is selfsent than sentence-transformers 6.2, at the same quality? (With static embeddings: than the
+faster of it and model2vec.) A ratio above 1 means that selfsent is faster. [Every table](results/speed.md) has the
+figures behind the ratios; `make bench` measures them again.
 """
 HOW = """## How it was measured
 

@@ -11,11 +11,15 @@ import pytest
 os.fsync = lambda descriptor: None  # no test pulls the plug, and many write hundreds of files
 
 
+FROZEN = set()
+"""Names of modules whose objects the garbage collector leaves out."""
+
+
 @pytest.fixture(scope="module", autouse=True)
-def frozen_modules(known=[0]):  # noqa: B006 — kept from file to file
-    """Every run of training collects garbage; what imports leave, much more than it makes, need not be looked at."""
-    if len(sys.modules) > 1.1 * known[0]:
-        known[0] = len(sys.modules)
+def frozen_modules():
+    """Every run of training collects garbage, and would look at what imports left, which is much more than its own."""
+    if len(sys.modules) > 1.1 * len(FROZEN):
+        FROZEN.update(sys.modules)
         gc.collect()
         gc.freeze()
 

@@ -9,8 +9,7 @@ import pytest
 import selfsent
 from selfsent.data.corpus.table import Corpus, open_corpus
 from selfsent.data.vector_files import VectorsFile
-from selfsent.training.checkpoint import progress_in
-from selfsent.training.run_directory import RunDirectory
+from selfsent.errors import RunError
 
 WRITTEN = sorted((Path(__file__).parent / "written").iterdir())
 STEPS = {"steps": 6, "checkpoint_every": 3, "batch_size": 8, "max_length": 16, "delete_words": 0.3}
@@ -25,13 +24,10 @@ def test_there_are_some():
     assert "0.1.0" in [folder.name for folder in WRITTEN]
 
 
-def test_a_killed_run_goes_on_from_its_checkpoint(written, tmp_path):
-    (checkpoint,) = (written / "killed" / "checkpoints").iterdir()
-    assert progress_in(checkpoint)["step"] == 3
+def test_a_killed_run_is_refused(written, tmp_path):
     corpus = selfsent.read_corpus(written / "text.txt", cache=tmp_path / "cache")
-    run = selfsent.train(corpus, "simcse", written / "base", written / "killed", resume=True, quiet=True, **STEPS)
-    assert run.record["status"] == "finished"
-    assert [entry["step"] for entry in RunDirectory(run.directory).metrics()] == [1, 2, 3, 4, 5, 6]
+    with pytest.raises(RunError, match="killed cannot be resumed: "):
+        selfsent.train(corpus, "simcse", written / "base", written / "killed", resume=True, quiet=True, **STEPS)
 
 
 def test_a_finished_run_and_its_model_are_read(written):

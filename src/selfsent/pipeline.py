@@ -19,7 +19,8 @@ from selfsent.data.corpus import Corpus, read_corpus
 from selfsent.distributed import by_first, join, rank, wait
 from selfsent.errors import DataError, SettingsError
 from selfsent.evaluation.datasets.leaks import trained_by
-from selfsent.evaluation.dev import check_dev, dev_scorer, scored
+from selfsent.evaluation.dev import check_dev, dev_scorer
+from selfsent.evaluation.encoders import encoder_of
 from selfsent.evaluation.exam import Exam
 from selfsent.evaluation.hold_out import HoldOut
 from selfsent.evaluation.suites import TASKS
@@ -97,9 +98,7 @@ class Request:
         return plan, augmenters
 
 
-def _prepared(
-    corpus: Corpus, request: Request, progress: Progress, whiten: float | None
-) -> tuple[Corpus, Plan, HoldOut]:
+def _prepared(corpus: Corpus, request: Request, progress: Progress) -> tuple[Corpus, Plan, HoldOut]:
     """The corpus with its views, its plan, and its split.
 
     Raises:
@@ -119,8 +118,6 @@ def _prepared(
         wait()
         corpus = with_views(corpus, augmenters, plan.settings.seed)
     plan = plan.on(corpus)
-    if request.changes.get("whiten") is None and whiten is not None:
-        plan = replace(plan, whiten=whiten)
     hold_out = request.hold_out
     if not isinstance(hold_out, HoldOut):
         labelled = plan.options.labels() is not None
@@ -146,9 +143,7 @@ def train_once(
     if resume and not directory.resumed:
         notice(f"there is no run in {output} to go on with: beginning at the first step")
     text = read(source, None if plan.reads_documents else False, notice)
-    before = directory.record.get("asked", {}).get("whiten")
-    old = float(before) if isinstance(before, bool) else None  # a run from before whitening had strengths
-    corpus, plan, hold_out = _prepared(text, request, progress, old)
+    corpus, plan, hold_out = _prepared(text, request, progress)
     for line in _notices(plan, corpus, hold_out, request):
         notice(line)
     description = config_of(plan, corpus, hold_out.train)
@@ -166,8 +161,7 @@ def train_once(
         gc.collect()  # reference cycles between loop and batches keep encoders and mapped files alive
     if rank() == 0:
         if exam is not None:
-            most, data = request.run_config.warranty or 0.0, request.run_config.data
-            keep_warranted(directory, plan.base, plan.prompts, exam, most, data, notice)
+            keep_warranted(directory, plan, exam, request.run_config, notice)
         _finish(corpus, hold_out, plan, directory, notice, request.run_config)
     return by_first(lambda: load_run(output))
 
@@ -201,7 +195,7 @@ def _finish(
     """
     scores, neighbours = dict[str, Any](), list[dict[str, Any]]()
     if hold_out.test is not None:
-        after = scored(load_encoder(directory.model), "trained")
+        after = encoder_of(load_encoder(directory.model), "trained")
         try:
             before = score_base(corpus, hold_out, plan.base, plan.prompts)
             sizes = directory.record["asked"].get("sizes", ())
@@ -215,12 +209,9 @@ def _finish(
     write_json(directory.path / "scores.json", {"scores": context, "search": search, "neighbours": neighbours})
     page = run_page(directory.record, context, neighbours, directory.metrics(), search=search)
     write_text(directory.path / "report.html", page)
-    about: dict[str, Any] = {
-        "alone": not needs_selfsent(directory.model),
-        "joins": is_cross_encoder(directory.model),
-        "licence": licence_of(resolve(plan.base)),
-    }
-    card = model_card(directory.record, corpus.report.summary("; "), context, search=search, **about)
+    joins, alone = is_cross_encoder(directory.model), not needs_selfsent(directory.model)
+    summary, licence = corpus.report.summary("; "), licence_of(resolve(plan.base))
+    card = model_card(directory.record, summary, context, alone, joins, licence, search)
     write_text(directory.model / "README.md", card)
     directory.sweep()
     remove(directory.path / "best")  # left by a kill right after training

@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from selfsent.data.vector_files import write_vectors
-
 
 @pytest.fixture(scope="module")
 def exam(tmp_path_factory):
@@ -19,13 +17,13 @@ def exam(tmp_path_factory):
         rows = [f"queries{n}\tcorpus{n}\t1" for n in range(split, 60, 2)]
         (folder / "qrels" / f"{name}.tsv").write_text("\n".join(["query-id\tcorpus-id\tscore", *rows]) + "\n")
     rng = np.random.default_rng(0)
-    texts = [f"{name} text{n}" for name in ("corpus", "queries") for n in range(60)]
-    write_vectors(folder.parent / "api.parquet", texts, rng.normal(size=(120, 8)).astype(np.float32))
+    for name in ("corpus", "queries"):
+        np.save(folder.parent / f"{name}.npy", rng.normal(size=(60, 8)).astype(np.float32))
     return folder
 
 
 def test_an_adapter_is_learned_and_written(selfsent, exam, tmp_path):
-    arrays = ("--vectors", exam.parent / "api.parquet")
+    arrays = ("--vectors", exam.parent / "corpus.npy", "--queries", exam.parent / "queries.npy")
     done = selfsent("adapt", exam, *arrays, "--output", tmp_path / "a.safetensors", "--json", "-")
     assert done.status == 0, done.err
     found, written = json.loads(done.out), load_file(tmp_path / "a.safetensors")
@@ -41,8 +39,10 @@ def test_an_adapter_is_learned_and_written(selfsent, exam, tmp_path):
     ("options", "said"),
     [
         (("--output", "a.npz", "--model", "bundled"), "must end in .safetensors"),
-        (("--output", "a.safetensors"), "--vectors"),
-        (("--output", "a.safetensors", "--vectors", "none.parquet"), "does not exist"),
+        (("--output", "a.safetensors"), "give --vectors, files of them, or --model"),
+        (("--output", "a.safetensors", "--vectors", "corpus.npy"), "give --queries, a second one"),
+        (("--output", "a.safetensors", "--vectors", "corpus.npy", "--queries", "none.npy"), "does not exist"),
+        (("--output", "a.safetensors", "--vectors", "x.parquet", "--queries", "queries.npy"), "--queries goes with"),
         (("--output", "a.safetensors", "--model", "nothing-of-this-name"), "nothing-of-this-name"),
     ],
 )

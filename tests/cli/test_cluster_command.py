@@ -1,3 +1,5 @@
+import json
+
 import pyarrow.parquet as pq
 
 
@@ -31,16 +33,28 @@ def rows_of(path):
     return pq.read_table(path).to_pylist()
 
 
-def test_as_many_groups_as_there_are_and_new_rows_join_them(selfsent, model, tmp_path):
+def test_as_many_groups_as_there_are_new_rows_join_them_and_counts_over_time(selfsent, model, tmp_path):
     texts = [f"{'ba de gu' if row % 2 else 'mo ki ta lo'} {'ne' * (row % 3)}" for row in range(40)]
     lines = [f"T-{row},{text},2026-01-{1 + row % 28:02d}" for row, text in enumerate(texts)]
     (tmp_path / "t.csv").write_text("\n".join(["id,text,created", *lines]) + "\n")
-    reading = ("--id-column", "id", "--keep", "created")
-    done = selfsent("cluster", model, tmp_path / "t.csv", *reading, "--output", tmp_path / "g.parquet")
+    reading = ("--id-column", "id", "--over", "created")
+    done = selfsent(
+        "cluster",
+        model,
+        tmp_path / "t.csv",
+        *reading,
+        "--output",
+        tmp_path / "g.parquet",
+        "--json",
+        tmp_path / "g.json",
+    )
     assert done.status == 0, done.err
-    table = rows_of(tmp_path / "g.parquet")
+    table, groups = rows_of(tmp_path / "g.parquet"), json.loads((tmp_path / "g.json").read_text())
     assert len(table) == 40
     assert {row["id"] for row in table} == {f"T-{row}" for row in range(40)}
+    counted = sum(sum(group["over"].values()) for group in groups["clusters"])
+    assert counted == sum(row["cluster"] >= 0 for row in table)
+    assert list(groups["clusters"][0]["over"])[:2] == ["2026-01-01", "2026-01-02"]
     (tmp_path / "new.csv").write_text("id,text\nN-1,ba de gu\nN-2,mo ki ta lo\n")
     new = ("cluster", model, tmp_path / "new.csv", "--id-column", "id", "--to", tmp_path / "g.parquet")
     assert selfsent(*new, "--output", tmp_path / "n.parquet").status == 0

@@ -60,6 +60,15 @@ def test_documents_of_one_run_and_real_pairs(selfsent, tickets, model, tmp_path)
     assert "±25 points" in few.err
 
 
+def test_replies_to_quotes(selfsent, tmp_path):
+    mails = tmp_path / "mails.jsonl"
+    bodies = [f"> Where is the key of lot{n} kept?\nBehind door{n}." for n in range(20)]
+    mails.write_text("".join(json.dumps({"body": body}) + "\n" for body in bodies))
+    options = ("--clean", "mail", "--output", tmp_path / "exam")
+    told = selfsent("exam", mails, "--text-column", "body", *options).err
+    assert "20 queries (20 by quote) among 20 documents" in told
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -81,3 +90,17 @@ def test_bad_input_is_one_line(selfsent, tickets, tmp_path, monkeypatch, options
     (tmp_path / "mine.txt").write_text("kept\n")
     assert said in selfsent("exam", tickets, *options).late_complaint
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+
+
+def test_a_search_asks_an_exam_for_the_weight_of_words(selfsent, tickets, sentences):
+    command = ("search", "bundled", tickets, "the pedal of lot7", "--text-column", "body", "--json", "-")
+    chosen = selfsent(*command, "--word-weight", "auto")
+    weight = json.loads(chosen.out)["word_weight"]
+    assert f"--word-weight auto: {weight:g}" in chosen.err
+    assert "by 60 queries (60 by sentence) among 60 documents" in chosen.err
+    assert chosen.out == selfsent(*command, "--word-weight", weight).out
+    single = selfsent("search", "bundled", sentences, "ba", "--word-weight", "auto", "--json", "-")
+    assert json.loads(single.out)["word_weight"] == 1.5
+    assert "1.5, the model's own, as too few texts" in single.err
+    assert "'much' is no number, and not auto" in selfsent(*command, "--word-weight", "much").complaint
+    assert "leave out --index" in selfsent("search", "--index", "x", "ba", "--word-weight", "auto").complaint

@@ -9,7 +9,7 @@ from safetensors.numpy import load_file
 from selfsent.data.vector_files import unit
 from selfsent.errors import DataError
 from selfsent.evaluation import adapt as adapting
-from selfsent.evaluation.adapt import Adapter, adapt
+from selfsent.evaluation.adapt import Adapter, adapt, of_files
 from selfsent.evaluation.encoder import Encoder
 from selfsent.evaluation.tasks.beir import read_task
 
@@ -35,16 +35,7 @@ def write_set(folder):
 @pytest.fixture(scope="module")
 def searched(tmp_path_factory):
     folder = write_set(tmp_path_factory.mktemp("set") / "own")
-    return read_task(folder, "adapted", "dev"), read_task(folder, "adapted", "test")
-
-
-def of_arrays(documents, queries):
-    """An encoder of the set's texts by these vectors."""
-    sides = [
-        lambda texts, rows=rows: np.stack([rows[int(text.strip("abcdefghijklmnopqrstuvwxyz"))] for text in texts])
-        for rows in (queries, documents)
-    ]
-    return Encoder(sides[1], "api", searching=sides)
+    return folder, read_task(folder, "adapted", "dev"), read_task(folder, "adapted", "test")
 
 
 def noisy(rows, much=0.4):
@@ -74,11 +65,11 @@ def swamped(rows):
     ],
 )
 def test_the_map_that_helps_is_found_and_no_other(searched, documents, queries, chosen):
-    dev, test = searched
+    folder, dev, test = searched
     if chosen == "directions damped":
         queries = queries.copy()
         queries[:, 0] = 4 * np.random.default_rng(9).normal(size=COUNT)
-    found = adapt(of_arrays(documents, queries), dev, test, word_weight=0.0)
+    found = adapt(of_files(folder, documents, queries, "api"), dev, test, word_weight=0.0)
     assert chosen in found.adapter.name
     if chosen == "identity":
         assert found.line.startswith("Keep the vectors as they are")
@@ -89,8 +80,8 @@ def test_the_map_that_helps_is_found_and_no_other(searched, documents, queries, 
 
 
 def test_shuffled_answers_teach_nothing(searched, monkeypatch):
-    dev, test = searched
-    encoder, answers = of_arrays(HIDDEN, turned(HIDDEN)), adapting._answers
+    folder, dev, test = searched
+    encoder, answers = of_files(folder, HIDDEN, turned(HIDDEN), "api"), adapting._answers
     for seed in range(5):
         order = np.random.default_rng(seed).permutation(len(dev.grades))
         monkeypatch.setattr(adapting, "_answers", lambda grades, rows, order=order: answers(grades, rows)[order])
@@ -146,3 +137,8 @@ def test_other_files_are_no_adapters(tmp_path, content):
         path.write_bytes(content)
     with pytest.raises(DataError, match="is no adapter of selfsent adapt"):
         Adapter.load(path)
+
+
+def test_arrays_that_do_not_fit_the_folder_are_refused(searched):
+    with pytest.raises(DataError, match="240 lines"):
+        of_files(searched[0], HIDDEN[:-1], HIDDEN, "api")

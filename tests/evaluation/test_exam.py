@@ -57,6 +57,34 @@ def test_what_is_asked_is_taken_out_of_its_answer_alone():
     assert len(changed) == len(exam.queries) == 60
 
 
+def test_what_a_mail_quotes_must_find_the_answer_and_the_mail_it_is_from():
+    asked = ("Ben wrote a long letter about valves.", "Where is the stuck valve of lot9?", "Thanks to all of you here.")
+    mails = [
+        Text("asks", (), asked),
+        Text("answers", (), ("It is behind the tank of the old truck.",), (asked[1],)),
+        Text("apart", (), ("We never send invoices by letter post.",), ("Why is there no invoice in my mail?",)),
+        Text("short", (), ("The key hangs beside the green door.",)),
+        Text("answers short", (), ("I have looked there.",), ("The key hangs beside the green door.",)),
+        Text("thanks", (), ("You are welcome.",), ("Thank you!",)),
+    ]
+    exam = draw_exam(mails, 60, dropped=0, seed=1)
+    names = [text.name for text in exam.documents]
+    found = {query.text: {names[answer] for answer in query.answers} for query in exam.queries if query.kind == "quote"}
+    assert found == {asked[1]: {"asks", "answers"}, "Why is there no invoice in my mail?": {"apart"}}
+    assert by_name(exam)["asks"].sentences == (asked[0], asked[2])
+
+
+def test_quotes_are_read_from_mails_as_they_were():
+    when = "On Mon, Jan 5, 2026,"
+    mail = f"No invoice is sent by mail.\n\n{when} Ann wrote:\n> {when} Ben wrote:\n> > Hi\n> Why is there no invoice?"
+    table = {"body": [mail, "A mail without any quote in it."]}
+    corpus = read_corpus(table, text_column="body", clean="mail", carry="body")
+    one, other = texts_of(corpus, mails=("body",))
+    assert (one.sentences, one.quoted) == (("No invoice is sent by mail.",), ("Why is there no invoice?",))
+    assert other.quoted == ()
+    assert all(text.quoted == () for text in texts_of(corpus))
+
+
 def test_a_share_of_the_shared_words_is_left_out():
     whole, half, none = (draw_exam(made(400), 400, dropped=share) for share in (0, 0.5, 1))
     assert whole.documents == half.documents == none.documents

@@ -22,10 +22,10 @@ def page_file(tmp_path_factory):
     vectors = np.random.default_rng(0).normal(size=(60, 8)).astype(np.float32)
     colours = {HOSTILE[0]: TEXTS, HOSTILE[1]: [HOSTILE[row % 3] for row in range(60)]}
     drawn = maps.map_of(TEXTS, vectors, colours, HOSTILE[1], 90)
-    named = ("words", "typical")
+    named = ("words", "typical", "over")
     groups = [{"number": 0, "size": "1,000", **dict.fromkeys(named, text * 20)} for text in HOSTILE]
     about = [(text, text) for text in HOSTILE]
-    more = {"unit": HOSTILE[0], "outliers": HOSTILE[2]}
+    more = {"unit": HOSTILE[0], "over": HOSTILE[1], "outliers": HOSTILE[2]}
     path = tmp_path_factory.mktemp("page") / "page.html"
     path.write_text(
         render("clusters.html", headline=HOSTILE[0], map=drawn, groups=groups, about=about, **more), "utf-8"

@@ -66,7 +66,7 @@ def test_the_texts_come_back_from_the_page_as_they_were():
         "{{ 7 * 7 }}",
     ] * 2
     drawn = maps.map_of(hostile, np.eye(8, dtype=np.float32), {"group": hostile}, "texts", 8)
-    page = render("clusters.html", headline="", map=drawn, groups=[], about=[], unit="text", outliers="")
+    page = render("clusters.html", headline="", map=drawn, groups=[], about=[], unit="text", over="", outliers="")
     (found,) = re.findall(r'<script type="application/json">(.*?)</script>', page, re.DOTALL)
     assert json.loads(found)["texts"] == hostile
     assert page.count("<script") == 2

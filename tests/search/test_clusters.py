@@ -7,6 +7,7 @@ import pytest
 from selfsent.errors import SettingsError
 from selfsent.search import clusters as module, find_clusters
 from selfsent.search.clusters import Clusters, assign, telling_words
+from selfsent.search.timeline import bars, counts_over
 
 
 def blobs(sizes, seed=0):
@@ -73,6 +74,19 @@ def test_new_rows_join_the_groups_of_old_ones_or_none():
     assert len(found.sizes) == 3
     assert found.sizes[0] == 0
     assert found.outliers >= 26
+
+
+def test_texts_over_time():
+    dates = ["2026-01-30", "2026-02-02 10:00", None, "", "2026-02-02T08:00:00Z", "2026-02-03"]
+    periods, counts = counts_over(dates, np.array([0, 0, 0, 1, 1, -1]), 2, "created")
+    assert (periods[0], periods[-1], len(periods)) == ("2026-01-30", "2026-02-03", 5)
+    assert counts.tolist() == [[1, 0, 0, 1, 0], [0, 0, 0, 1, 0]]
+    assert counts_over(["2024-05", "2026-01-01"], np.array([0, 0]), 1, "x")[0][::20] == ["2024-05", "2026-01"]
+    assert len(counts_over([1999, 2026], np.array([0, 0]), 1, "x")[0]) == 28
+    assert bars(counts[0].tolist()) == "█··█·"
+    for wrong, told in ((["01.02.2026"], "'01.02.2026' is no date"), (["", None], "has no date")):
+        with pytest.raises(SettingsError, match=told):
+            counts_over(wrong, np.zeros(len(wrong), np.int64), 1, "created")
 
 
 @pytest.mark.parametrize("count", [1, 61])

@@ -160,7 +160,7 @@ def test_pages_of_elsewhere_may_not_ask(url):
         assert ask(url, "/", **{"Sec-Fetch-Site": kind})[0] == 200  # a link to the page
 
 
-@pytest.mark.parametrize("path", ["/", "/health", "/search", "/nothing"])
+@pytest.mark.parametrize("path", ["/", "/health", "/openapi.json", "/search", "/nothing"])
 def test_a_browser_is_told_to_do_no_more_than_it_must(url, path):
     body = {"query": "a"} if path == "/search" else None
     for method in (None, "OPTIONS"):
@@ -245,3 +245,9 @@ def test_a_bug_is_logged_without_the_text(serving, capfd):
     out, err = capfd.readouterr()
     assert "KeyError while answering /search" in err
     assert "secret" not in out + err
+
+
+def test_the_description_is_served(url):
+    status, _, told = ask(url, "/openapi.json")
+    assert status == 200
+    assert set(told["paths"]) == {"/search", "/v1/embeddings", "/health"}

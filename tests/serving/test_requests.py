@@ -4,7 +4,7 @@ import pytest
 
 from selfsent.errors import SettingsError
 from selfsent.serving.limits import Limits
-from selfsent.serving.requests import EmbeddingsRequest, SearchRequest, parse
+from selfsent.serving.requests import EmbeddingsRequest, SearchRequest, openapi, parse
 
 LIMITS = Limits(max_texts=3, max_characters=10)
 
@@ -59,3 +59,17 @@ def test_what_is_right_is_read():
     assert (asked.query, asked.where, asked.top, asked.word_weight) == ("a b", ("team=it",), 3, None)
     asked = parse(EmbeddingsRequest, b'{"input": "\\ud800x", "model": "gpt", "user": "me", "start": 7}', LIMITS)
     assert (asked.input, asked.start) == (("�x",), 0)
+
+
+def test_openapi_says_what_is_read():
+    told = json.loads(openapi(secured=True))
+    assert told["security"] == [{"token": []}]
+    search = told["paths"]["/search"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    assert search["required"] == ["query"]
+    assert search["properties"]["top"] == {
+        **{"type": "integer", "description": "hits", "default": 10, "minimum": 1, "maximum": 100}
+    }
+    vectors = told["paths"]["/v1/embeddings"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    assert vectors["properties"]["encoding_format"]["enum"] == ["float", "base64"]
+    assert "start" not in vectors["properties"]
+    assert "security" not in json.loads(openapi(secured=False))

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from dataclasses import MISSING, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from selfsent.cli.console import doing, notice, show
 from selfsent.cli.options import JSON, Encoding
 from selfsent.cli.outputs import as_line, check_outputs, write_outputs
 from selfsent.errors import SettingsError
 from selfsent.settings import setting
+
+if TYPE_CHECKING:
+    from selfsent.data.vector_files import Vectors
+    from selfsent.evaluation.encoder import Encoder
 
 
 @dataclass(kw_only=True)
@@ -22,11 +27,9 @@ class Adapt(Encoding):
     """
 
     exam: str = setting(MISSING, "a folder that selfsent exam wrote, or your own in BEIR's layout", positional=True)
-    model: str = setting(
-        MISSING,
-        "a .parquet file with text and embedding, or any other model of selfsent evaluate",
-        flags=("--vectors", "--model"),
-    )
+    vectors: str | None = setting(None, "a .parquet file with text and embedding, or a .npy file of the corpus' lines")
+    queries: str | None = setting(None, "with a .npy file: another one, of the lines of queries", needs="vectors")
+    model: str | None = setting(None, "in place of vectors: any model of selfsent evaluate")
     output: str = setting(MISSING, "the .safetensors file to write")
     word_weight: float | None = setting(
         None, "keep this weight of words; 0 for the cosine alone (default: chosen)", minimum=0.0, maximum=1000.0
@@ -36,14 +39,16 @@ class Adapt(Encoding):
     def run(self) -> None:
         """Learn, show and write the adapter."""
         from selfsent.evaluation.adapt import adapt
-        from selfsent.evaluation.encoders import as_encoder
         from selfsent.evaluation.tasks.beir import read_task
 
-        check_outputs({"--output": self.output, "--json": self.json}, [self.exam, self.model])
+        check_outputs({"--output": self.output, "--json": self.json}, [self.exam, self.vectors, self.queries])
         if Path(self.output).suffix != ".safetensors":
             raise SettingsError(f"`output` {self.output} must end in .safetensors")
-        encoder = as_encoder(self.model, **self.bits())
-        dev, test = (read_task(self.exam, "adapted", split) for split in ("dev", "test"))
+        if (self.vectors is None) == (self.model is None):
+            raise SettingsError("give `vectors`, files of them, or `model`, to compute them")
+        folder = Path(self.exam)
+        encoder = self._encoder(folder)
+        dev, test = (read_task(folder, "adapted", split) for split in ("dev", "test"))
         with doing() as now:
             now(encoder.name)
             found = adapt(encoder, dev, test, self.word_weight)
@@ -54,3 +59,22 @@ class Adapt(Encoding):
         if not write_outputs({self.json: lambda: as_line(about)}):
             show(found.line)
         notice(f"written to {self.output}")
+
+    def _encoder(self, folder: Path) -> Encoder:
+        """The encoder of the given vectors or model."""
+        import numpy as np
+
+        from selfsent.data.vector_files import VectorsFile
+        from selfsent.evaluation.adapt import of_files
+        from selfsent.evaluation.encoders import as_encoder
+
+        def read(path: str) -> Vectors:
+            return np.concatenate([part for part, _ in VectorsFile(Path(path)).parts()])
+
+        if self.vectors is not None and Path(self.vectors).suffix == ".npy":
+            if self.queries is None:
+                raise SettingsError("a .npy file has no texts: give `queries`, a second one with their vectors")
+            return of_files(folder, read(self.vectors), read(self.queries), Path(self.vectors).stem)
+        if self.queries is not None:
+            raise SettingsError("`queries` goes with `vectors` in a .npy file")
+        return as_encoder(self.vectors or self.model, **self.bits())

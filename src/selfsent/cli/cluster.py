@@ -39,9 +39,17 @@ class Cluster(Results):
     corpus: str = ONE_CORPUS
     clusters: int | None = setting(None, "how many groups (default: as many as the texts have)", minimum=2)
     to: str | None = setting(None, "put the texts into the groups that an earlier --output holds, and make none")
+    over: str | None = setting(None, "column with dates such as 2026-01-31: the texts of each group over time")
     seed: int = setting(0, "seed of the first centres", minimum=0, maximum=2**32 - 1)
     page: str | None = setting(None, "write an HTML page: a map coloured by group, and the groups")
     map_points: int = setting(2000, "texts on the map", flags=("--map",))
+
+    def carried(self) -> tuple[str, ...]:
+        """The input columns to copy: those of --id-column, --keep and --over."""
+        from selfsent.search.tables import check_carried
+
+        check_carried([self.over] if self.over else [], "--over")
+        return tuple(dict.fromkeys([*super().carried(), *([self.over] if self.over else [])]))
 
     def run(self) -> None:
         """Find and show the clusters."""
@@ -123,28 +131,41 @@ class Cluster(Results):
         return found, (texts, Clusters(cluster, found.cosine, count=len(found.sizes)))
 
     def _groups(self, found: Clusters, corpus: Corpus, named: tuple[Corpus, Clusters]) -> list[dict[str, Any]]:
-        """Number, size, telling words and most typical text of each group."""
+        """Number, size, telling words and most typical text of each group, and its texts over time."""
         import numpy as np
 
         from selfsent.lexical import language_of
         from selfsent.search.clusters import telling_words
         from selfsent.search.tables import describe
+        from selfsent.search.timeline import counts_over
 
         texts, by = named
         language = language_of(texts.texts(np.arange(min(len(texts), SAMPLED))))
         words = telling_words((text for batch in texts.batches() for text in batch), by, language=language)
         first = {number: rows[0] for number in range(len(found.sizes)) if len(rows := found.typical(number))}
         typical = dict(zip(first, describe(corpus, map(int, first.values())), strict=True))
-        return [
+        groups = [
             {"cluster": number, "size": size, "words": words[number], "typical": typical.get(number)}
             for number, size in enumerate(found.sizes.tolist())
         ]
+        if self.over:
+            inputs = corpus.input_rows
+            rows = np.flatnonzero(inputs.corpus_rows >= 0)
+            dates, own = inputs.describe(rows)[self.over], found.cluster[inputs.corpus_rows[rows]]
+            periods, counts = counts_over(dates, own, len(groups), self.over)
+            for group, each in zip(groups, counts.tolist(), strict=True):
+                group["over"] = dict(zip(periods, each, strict=True))
+        return groups
 
 
 def _show(groups: list[dict[str, Any]], names: tuple[str, ...], unit: str) -> None:
-    rows = []
-    for group in groups:
+    from selfsent.search.timeline import bars, span
+
+    rows, over = [], [bars(list(group["over"].values())) for group in groups if "over" in group]
+    for number, group in enumerate(groups):
         typical = "" if group["typical"] is None else line_of(group["typical"], names, repeated=False)
-        words = ", ".join(group["words"])
-        rows.append([str(group["cluster"]), f"{group['size']:,}", words, shortened(typical, TYPICAL)])
-    show(table_of(["cluster", f"{unit}s", "telling words", f"most typical {unit}"], rows, left=(2, 3), expand=True))
+        rows.append([str(group["cluster"]), f"{group['size']:,}", *over[number : number + 1]])
+        rows[-1] += [", ".join(group["words"]), shortened(typical, TYPICAL)]
+    when = [span(list(groups[0]["over"]))] if over else []
+    headings = ["cluster", f"{unit}s", *when, "telling words", f"most typical {unit}"]
+    show(table_of(headings, rows, left=(2, 3, 4), expand=True))

@@ -27,9 +27,9 @@ class Exam(Reading, Encoding):
       selfsent exam tickets.csv --text-column body --title-column subject --output exam/
       selfsent exam exam/ --models bundled,bm25,runs/tickets
 
-    A title must find its text, a question at the beginning what follows it, a sentence the document without it. Some of
-    the words that both share are left out, as people who search do not know them. The exam is a folder in BEIR's
-    layout, to read, to mend, and for evaluate --retrieval.
+    A title must find its text, a question at the beginning what follows it, a sentence the document without it, and
+    with --clean mail what a mail quotes the answer to it. Some of the words that both share are left out, as people who
+    search do not know them. The exam is a folder in BEIR's layout, to read, to mend, and for evaluate --retrieval.
     """
 
     main_options: ClassVar = "text_column title_column pairs id_column output models queries trained overwrite json"
@@ -82,10 +82,11 @@ class Exam(Reading, Encoding):
         if self.pairs and (len(self.pairs) != 2 or self.title_column or self.text_column):
             raise SettingsError("`pairs` names two columns, of queries and of answers, in place of the other columns")
         asked, texts = self.pairs or (self.title_column, self.texts)
-        carried = tuple(dict.fromkeys(name for name in (asked, self.id_column) if name is not None))
+        mails = self.text_column if "mail" in naming.names(self.clean) and not self.pairs else ()
+        carried = tuple(dict.fromkeys(name for name in (asked, self.id_column, *mails) if name is not None))
         corpus = self._read(texts, split_sentences=False, carry=carried)
         drawn = draw_exam(
-            texts_of(corpus, asked, self.id_column),
+            texts_of(corpus, asked, self.id_column, mails),
             self.queries,
             paired=bool(self.pairs),
             seed=self.seed,

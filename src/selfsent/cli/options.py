@@ -11,6 +11,7 @@ from dataclasses import MISSING, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypedDict
 
+from selfsent.cli.console import notice
 from selfsent.errors import BaseEncoderError, Interrupted, SettingsError
 from selfsent.settings import CorpusOptions, PairOptions, check_limits, setting
 
@@ -100,7 +101,6 @@ class Reading(CorpusOptions, Command):
 
         `how` takes precedence over the options.
         """
-        from selfsent.cli.console import notice
         from selfsent.data.corpus import read_corpus
 
         corpus = read_corpus(_named(source), **{**self.reading(), **how}, min_rows=min_rows)
@@ -202,7 +202,6 @@ class Encoding(Command):
 
     def bits(self) -> Bits:
         """The given flags; prints a notice if this processor does not support them."""
-        from selfsent.cli.console import notice
         from selfsent.models.precision import computes_bfloat16, computes_int8, inference_device
 
         device = inference_device()
@@ -222,7 +221,6 @@ class Encoding(Command):
         """
         import numpy as np
 
-        from selfsent.cli.console import notice
         from selfsent.models.loading import load_encoder
         from selfsent.models.precision import inference_device, quicken
         from selfsent.models.reading import LOOKED_AT, reading_notice

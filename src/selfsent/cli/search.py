@@ -13,18 +13,21 @@ from selfsent.cli.options import FILES, Asking
 from selfsent.cli.outputs import as_line
 from selfsent.cli.results import LANGUAGE, Results, line_of
 from selfsent.display import counted
-from selfsent.errors import SettingsError
+from selfsent.errors import DataError, SettingsError
 from selfsent.settings import setting
 
 if TYPE_CHECKING:
     from selfsent.data.corpus import Corpus
     from selfsent.evaluation.rerank import Reranker
+    from selfsent.models.encoder import Encoder
     from selfsent.search import Hit, Index
 
     Found = list[list[Hit]]
 
 NEAR = 0.4
 """Cosine below which a text without a word of the query is no answer."""
+AUTO, AUTO_QUERIES, AUTO_TEXTS = "auto", 400, 2000
+"""The value of --word-weight that asks for an exam, and how many queries and texts that one has at most."""
 
 
 @dataclass(kw_only=True)
@@ -50,10 +53,12 @@ class Search(Results, Asking):
     )
     index: str | None = setting(None, "what selfsent index wrote, in place of MODEL and CORPUS")
     top: int = setting(10, "texts to find for each query", minimum=1)
-    word_weight: float | None = setting(
+    word_weight: Any = setting(
         None,
         "a text's score is (cosine + X x words) / (1 + X), where words is BM25 as a share of what the query can reach;"
-        " 0: the cosine alone (default: the model's own, such as 1.5 for bundled)",
+        " 0: the cosine alone; auto: chosen by an exam from these texts (default: the model's own, such as 1.5 for"
+        " bundled)",
+        **{"parse": lambda text: _weight(text), "metavar": "X"},
     )
     language: str | None = LANGUAGE
     rerank: str | None = setting(
@@ -78,7 +83,9 @@ class Search(Results, Asking):
         from selfsent.lexical.scores import check_weight
         from selfsent.search.tables import hit_columns, hit_rows
 
-        if self.word_weight is not None:
+        if self.word_weight == AUTO and (self.index is not None or self.rerank is not None):
+            raise SettingsError("--word-weight auto is for the texts and their model: leave out --index and --rerank")
+        if self.word_weight not in (None, AUTO):
             check_weight(self.word_weight)
         expected = ("QUERY",) if self.index is not None else ("MODEL", "CORPUS", "QUERY")
         if lacking := expected[len(self.words) :]:
@@ -142,6 +149,8 @@ class Search(Results, Asking):
         self.check_files(source)
         corpus, stored = self.read_with_vectors(source, min_rows=1)
         model = self.load(name, corpus)
+        if self.word_weight == AUTO:
+            self.word_weight = _chosen_weight(model, corpus)
         weight = (reranker or model).lexical_weight if self.word_weight is None else self.word_weight
         about: dict[str, Any] = {"model": name, "corpus": source, "word_weight": weight}
         if weight or (reranker and model.lexical_weight):
@@ -180,3 +189,28 @@ class Search(Results, Asking):
         unit = "sentence" if "sentence" in index.columns else "text"
         found = index.search(vectors, self.top, queries, self.word_weight, reranker, where=self.where)
         return index, found, about, names, unit
+
+
+def _weight(text: str) -> float | str:
+    try:
+        return text if text == AUTO else float(text)
+    except ValueError:
+        raise SettingsError(f"{text!r} is no number, and not {AUTO}") from None
+
+
+def _chosen_weight(model: Encoder, corpus: Corpus) -> float:
+    """The weight of words by an exam from the texts; the model's own if nothing can be asked."""
+    from selfsent.evaluation.encoders import encoder_of
+    from selfsent.evaluation.exam import draw_exam, texts_of
+    from selfsent.evaluation.exam_models import chosen_weight
+
+    try:
+        exam = draw_exam(texts_of(corpus), AUTO_QUERIES, searched=AUTO_TEXTS)
+    except DataError:
+        few = "too few texts have three sentences to ask for one"
+        notice(f"--word-weight {AUTO}: {model.lexical_weight:g}, the model's own, as {few}")
+        return model.lexical_weight
+    weight = chosen_weight(encoder_of(model, "the model"), exam.task)
+    kept = " is kept: no other is ahead by more than chance" if weight == model.lexical_weight else ""
+    notice(f"--word-weight {AUTO}: {weight:g}{kept}, by {exam.summary}")
+    return weight

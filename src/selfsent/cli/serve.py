@@ -23,8 +23,8 @@ _LOCAL = ("localhost", "127.0.0.1", "[::1]")
 class Serve(Limits, Asking):
     """Serve an index over HTTP, with a search page at /.
 
-    POST /search and POST /v1/embeddings (as OpenAI's clients call it), and GET /health. It listens on this machine
-    alone, unless --host says otherwise. (Needs the extra `serve`.)
+    POST /search and POST /v1/embeddings (as OpenAI's clients call it), GET /health and /openapi.json. It listens on
+    this machine alone, unless --host says otherwise. (Needs the extra `serve`.)
 
       selfsent index bundled tickets.csv --text-column body --id-column id --output tickets.index
       selfsent serve tickets.index

@@ -28,8 +28,9 @@ from selfsent.data.corpus import Corpus
 from selfsent.display import counted
 from selfsent.distributed import join
 from selfsent.errors import BaseEncoderError, DataError, RunError, SettingsError, TrainingError
-from selfsent.evaluation.dev import check_dev, dev_task, scored
+from selfsent.evaluation.dev import check_dev, dev_task
 from selfsent.evaluation.encoder import Encoder as Scored
+from selfsent.evaluation.encoders import encoder_of
 from selfsent.evaluation.hold_out import HoldOut
 from selfsent.evaluation.lexical import LEXICAL, LexicalEncoder
 from selfsent.evaluation.results import Score
@@ -206,7 +207,7 @@ class Comparison:
         """The score of each untrained base, by name, and its time in seconds."""
         found, seconds = {}, {}
         for base in self.bases:
-            encoder = scored(load_prompted(base.name), base.untrained)
+            encoder = encoder_of(load_prompted(base.name), base.untrained)
             since = time.perf_counter()
             found[base.untrained] = task(encoder)
             seconds[base] = time.perf_counter() - since
@@ -242,7 +243,7 @@ class Comparison:
                 found = replace(found, failures={**found.failures, trial.name: reason})
                 self.notice(f"{trial.name} failed: {reason}")
                 continue
-            score = task(scored(load_encoder(trial.path / "model"), trial.name))
+            score = task(encoder_of(load_encoder(trial.path / "model"), trial.name))
             found = found.with_run(trial.name, run, score, trial.base.untrained)
             gain = score.score - found.bases[trial.base.untrained].score
             self.notice(f"{trial.name}: {score.score:.2f}, {gain:+z.2f} against {trial.base.untrained}")
@@ -253,9 +254,9 @@ class Comparison:
         encoders: dict[str, Scored] = {}
         chosen = found.chosen
         if chosen:
-            encoders[chosen.name] = scored(load_encoder(chosen.run.directory / "model"), chosen.name)
+            encoders[chosen.name] = encoder_of(load_encoder(chosen.run.directory / "model"), chosen.name)
         wanted = {found.best_base, chosen.start if chosen else found.best_base}
         bases = {base.untrained: base.name for base in self.bases if base.untrained in wanted}
-        encoders |= {shown: scored(load_prompted(name), shown) for shown, name in bases.items()}
+        encoders |= {shown: encoder_of(load_prompted(name), shown) for shown, name in bases.items()}
         encoders |= {shown: LexicalEncoder(kind) for kind, shown in LEXICAL.items()}
         return {name: task.score(encoder) for name, encoder in encoders.items()}

@@ -29,6 +29,7 @@ from selfsent.evaluation.exam_models import WEIGHTS
 from selfsent.evaluation.lexical import Hybrid
 from selfsent.evaluation.results import Score, best_minus
 from selfsent.evaluation.stats.resampling import Difference
+from selfsent.evaluation.tasks.beir import texts_in
 from selfsent.evaluation.tasks.retrieval import RetrievalTask
 from selfsent.files import atomic_file
 
@@ -136,6 +137,33 @@ class Adapted(Encoder):
         """Unit vectors of queries, changed, and of texts."""
         asked, held = self.encoder.sides(queries, texts, search)
         return self.change(asked), held
+
+
+def of_files(folder: Path, documents: Vectors, queries: Vectors, name: str) -> Encoder:
+    """An encoder of the texts of a search set in a folder, from arrays in the order of its lines.
+
+    Args:
+        folder: in BEIR's layout.
+        documents: (n, d), a row for each line of `corpus`.
+        queries: (q, d), a row for each line of `queries`.
+        name: in results.
+
+    Raises:
+        DataError: other numbers of rows, or of numbers in a row.
+    """
+    found = []
+    for what, texts, rows in zip(("queries", "corpus"), texts_in(folder), (queries, documents), strict=True):
+        if len(texts) != len(rows) or rows.shape[1] != documents.shape[1]:
+            raise DataError(
+                f"the vectors of {what} have the shape {rows.shape}, and {folder} has {len(texts):,} lines there; give"
+                " a vector of one size for each line, in order"
+            )
+        found.append(_looked_up(dict(zip(texts, rows, strict=True))))
+    return Encoder(found[1], name, searching=found)
+
+
+def _looked_up(place: dict[str, Vectors]) -> Callable[[Sequence[str]], Vectors]:
+    return lambda texts: np.stack([place[text] for text in texts])
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """An exam of search from a corpus' own texts: queries with known answers, in BEIR's layout.
 
 A query is a part of a document that is taken out of it: its title, its first sentence if that is a question, or another
-sentence. It must find the rest among all documents. Or it is the other text of a pair.
+sentence. It must find the rest among all documents. Or it is what a mail answers, or the other text of a pair.
 
 Who wrote a document repeats their own words, who looks for it does not know them. So a share of the words that query
 and answer have in common is left out of the query. Otherwise an exam gives words more weight than judged queries do.
@@ -20,6 +20,7 @@ import numpy as np
 
 from selfsent.data.corpus import Corpus
 from selfsent.data.corpus.clean import clean, letters
+from selfsent.data.corpus.cleaners import quoted_mail
 from selfsent.data.corpus.sentences import split_sentences
 from selfsent.display import counted
 from selfsent.errors import DataError, RunError, SettingsError
@@ -30,7 +31,7 @@ from selfsent.files import atomic_directory, read_json, write_json
 from selfsent.lexical import Analyzer, language_of
 
 NAME = "exam"
-KINDS = ("pair", "title", "question", "sentence")
+KINDS = ("pair", "title", "quote", "question", "sentence")
 SPLITS = ("dev", "test")
 """Splits of the judgements: rankings are chosen on the first, and compared on the second."""
 MOST = 10_000
@@ -55,11 +56,13 @@ class Text:
         name: its id.
         titles: of its rows in the input; usually one or none.
         sentences: of its body.
+        quoted: sentences that it answers, and that are no part of its body.
     """
 
     name: str
     titles: tuple[str, ...]
     sentences: tuple[str, ...]
+    quoted: tuple[str, ...] = ()
 
     @property
     def body(self) -> str:
@@ -160,13 +163,16 @@ def is_exam(folder: Path) -> bool:
     return (folder / RECORD).is_file() and (folder / "qrels").is_dir()
 
 
-def texts_of(corpus: Corpus, title: str | None = None, name: str | None = None) -> list[Text]:
+def texts_of(
+    corpus: Corpus, title: str | None = None, name: str | None = None, mails: Sequence[str] = ()
+) -> list[Text]:
     """The documents of a corpus: rows that share one, or else each row.
 
     Args:
         corpus: read with `carry`, not split.
         title: carried column with titles.
         name: carried column with ids; by default documents are counted.
+        mails: carried columns with mails as they were, whose quotes the corpus is without.
 
     Raises:
         DataError: an id is empty, or two documents have the same.
@@ -179,9 +185,13 @@ def texts_of(corpus: Corpus, title: str | None = None, name: str | None = None) 
     if title is not None:
         for row, text in zip(rows[known].tolist(), clean(map(_plain, described[title]))[0], strict=True):
             titles[row] |= {text: None} if text else {}
+    firsts = np.searchsorted(known, inputs.first)
+    quoted = [""] * len(corpus)
+    for column in mails:
+        mail = clean(quoted_mail(_plain(described[column][first])) for first in firsts)[0]
+        quoted = [before or found for before, found in zip(quoted, mail, strict=True)]
     names = [str(number) for number in range(len(corpus))]
     if name is not None:
-        firsts = np.searchsorted(known, inputs.first)
         names = [" ".join(_plain(described[name][first]).split()) for first in firsts]
         if odd := next((each for each, count in Counter(names).items() if count > 1 or not each), None):
             raise DataError(f"column {name}: the id {odd!r} is empty or that of two texts; leave out id_column")
@@ -194,6 +204,7 @@ def texts_of(corpus: Corpus, title: str | None = None, name: str | None = None) 
             names[held[0]],
             tuple(titles[held[0]]),
             tuple(texts[row] for row in held) if len(held) > 1 else tuple(split_sentences(texts[held[0]])),
+            tuple(split_sentences(quoted[held[0]])),
         )
         for held in groups.values()
     ]
@@ -235,8 +246,9 @@ def draw_exam(
 ) -> Exam:
     """Draw queries from documents: one from a document, each kind as often as the others as far as there are enough.
 
-    Near-duplicates of the answer are right, too. A sentence that two documents hold is no query. Documents are taken in
-    the order of a hash of their first sentence, so the same table gives the same exam, and a longer one most of it.
+    Near-duplicates of the answer are right, too. A sentence that two documents hold is no query, unless one quotes it
+    from the other: both are right then, without it. Documents are taken in the order of a hash of their first sentence,
+    so the same table gives the same exam, and a longer one most of it.
 
     Args:
         texts: the documents.
@@ -272,6 +284,7 @@ def draw_exam(
             holders[letters(sentence)].add(group)
         for title in text.titles:
             titled[letters(title)].add(group)
+    whole = {letters(each) for text in texts if len(text.sentences) < 3 for each in text.sentences}
     analyzer = Analyzer(language_of([text.body for text in texts]))
     left = [replace(text, titles=()) if paired else text for text in texts]
     drawn, asked, counts = dict[str, Query](), set[int](), Counter[str]()
@@ -287,13 +300,15 @@ def draw_exam(
             continue
         if alike[row] in asked:
             continue
-        found = _possible(text, holders, seed)
+        quoted = [s for s in text.quoted if letters(s) not in whole and not holders.get(letters(s), set()) & asked]
+        found = _possible(replace(text, quoted=tuple(quoted)), holders, seed)
         possible = {kind: each for kind, *each in found if letters(each[0]) not in drawn}
         if not possible:
             continue
         kind = min(possible, key=counts.__getitem__)
         query, gone = possible[kind]
         groups = titled[letters(query)] if kind == "title" else {int(alike[row])}
+        groups = groups | holders.get(letters(query), set()) if kind == "quote" else groups
         asked |= groups
         counts[kind] += 1
         right = sorted(row for group in groups for row in members[group])
@@ -321,6 +336,8 @@ def _possible(text: Text, holders: dict[str, set[int]], seed: int) -> Iterator[t
     """What can be asked of a document: the kind, the query, and the sentence to take out (none for a title)."""
     for title in text.titles[:1]:
         yield "title", title, ""
+    for sentence in [s for s in text.quoted if len(s.split()) >= _LEAST][-1:]:
+        yield "quote", sentence, sentence
     first, *rest = text.sentences
     own = [s for s in text.sentences if len(s.split()) >= _LEAST and len(holders[letters(s)]) == 1]
     if rest and first in own and first.endswith(("?", "？", "؟")):

@@ -11,10 +11,10 @@ from typing import Any, Literal, cast
 
 import torch
 from torch import Tensor, nn
-from torch.utils.checkpoint import checkpoint
 
 from selfsent.data.packed import Packed
 from selfsent.errors import BaseEncoderError
+from selfsent.fast.cached import in_parts
 from selfsent.files import write_json
 from selfsent.foreign.transformers import has_masked_language_model, silent
 from selfsent.lexical.scores import SEARCH_FILE, SEARCH_WEIGHT
@@ -267,9 +267,7 @@ class Encoder(nn.Module):
     def forward(self, packed: Packed, leave_out: int = 0) -> Tensor:
         """(sentences, e) vectors of a packed batch, in the order of its sentences.
 
-        A batch of more sentences than `mini_batch_size` goes in parts, of which vectors alone are kept: each part is
-        computed again, with the same random numbers, when the gradient of its vectors has come back (GradCache: Gao et
-        al., 2021, arXiv:2101.06983).
+        A batch of more sentences than `mini_batch_size` goes in parts, of which vectors alone are kept: see `in_parts`.
 
         Args:
             packed: the batch.
@@ -279,14 +277,13 @@ class Encoder(nn.Module):
         if len(packed) <= size:
             return self.pool(self.token_vectors(packed), packed, leave_out)
 
-        def encode(start: int, _: Tensor) -> Tensor:
-            part = packed.take(range(start, min(start + size, len(packed))))
+        def encode(rows: slice) -> Tensor:
+            part = packed.take(range(rows.start, rows.stop))
             with nullcontext() if training else without_dropout(self):  # as in the first pass
                 return self.pool(self.token_vectors(part), part, leave_out)
 
-        # For the device of a tensor that it is given, `checkpoint` keeps the state of the random numbers.
-        starts = range(0, len(packed), size)
-        return torch.cat([checkpoint(encode, start, packed.ids, use_reentrant=False) for start in starts])
+        weights = [weight for weight in self.parameters() if weight.requires_grad]
+        return in_parts(encode, len(packed), size, weights)
 
     def twin(self) -> Encoder:
         """A copy with weights of its own but for those below an adapter, and without language-model head."""

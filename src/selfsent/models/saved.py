@@ -12,8 +12,10 @@ from selfsent.foreign.sentence_transformers import load_with
 from selfsent.foreign.transformers import silent
 from selfsent.models.heads.options import CNN_POOL
 
-CUSTOM = {f"selfsent.models.heads.{name}": name for name in ("flow.Flow", "cnn_pool.CnnPool")}
-"""The modules that sentence-transformers lacks, by their names in saved models."""
+CUSTOM = {
+    f"selfsent.{room}.{name}": name for room in ("models.heads", "heads") for name in ("flow.Flow", "cnn_pool.CnnPool")
+}
+"""The modules that sentence-transformers lacks: the names in saved models, of this and earlier versions."""
 _FORMER_POOLINGS = {"cls": "cls_token", "mean": "mean_tokens", "max": "max_tokens", "lasttoken": "lasttoken"}
 """Ends of the keys `pooling_mode_` that earlier versions of sentence-transformers wrote for a pooling."""
 

@@ -84,7 +84,7 @@ def not_here(names: Iterable[str], mirror: str | Path | None) -> list[Need]:
 
 def _corpus(stage: Stage, mirror: str | Path | None) -> list[Need]:
     """The sources of a stage's corpus, or its stand-in if only that is here."""
-    needs = [_text(name, mirror) for name in stage.sources]
+    needs = [_text(name, mirror) for name in sources_of(stage.source)]
     if stage.stand_in is None or all(need.here or need.hub for need in needs):
         return needs
     others = [_text(name, mirror) for name in sources_of(stage.stand_in[0])]

@@ -137,11 +137,11 @@ class _Runner:
 
     def _available(self, stage: Stage) -> Stage:
         """The stage, with its stand-in if its corpus is missing."""
-        if stage.stand_in is None or not not_here(stage.sources, self.mirror):
+        if stage.stand_in is None or not not_here(sources_of(stage.source), self.mirror):
             return stage
         source, reading = stage.stand_in
         self.read[stage.name] = sources_of(source)
-        self._stand_in(", ".join(sources_of(source)), stage.sources)
+        self._stand_in(", ".join(sources_of(source)), sources_of(stage.source))
         return dataclasses.replace(stage, source=source, reading=reading)
 
     def _stand_in(self, other: str, names: list[str]) -> None:
@@ -180,7 +180,7 @@ class _Runner:
                     " several sentences; in plain text, an empty line ends a document"
                 )
         except CorpusError as error:
-            missing = [need.where for need in not_here(stage.sources, self.mirror) if need.where]
+            missing = [need.where for need in not_here(sources_of(stage.source), self.mirror) if need.where]
             if not missing:
                 raise
             raise CorpusError(f"{error}; {missing[0]}") from None

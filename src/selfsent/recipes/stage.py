@@ -55,11 +55,6 @@ class Stage:
     stand_in: tuple[Source, Mapping[str, Any]] | None = None
 
     @property
-    def sources(self) -> list[str]:
-        """The names of all sources of the corpus."""
-        return sources_of(self.source)
-
-    @property
     def defaults(self) -> Mapping[str, Any]:
         """Default arguments of `selfsent.train`: the papers' models train on all pairs."""
         paired = any("text_columns" in each for each in (self.reading, *self.source) if not isinstance(each, str))

@@ -13,6 +13,7 @@ from selfsent.display import counted, shortened
 from selfsent.report.maps import FEW, GROUPS, map_of, named, sample
 from selfsent.report.pages import render
 from selfsent.search.clusters import Clusters
+from selfsent.search.timeline import bars, span
 
 _LONGEST = 200
 """Characters of a typical text."""
@@ -30,7 +31,7 @@ def cluster_page(
 
     Args:
         found: the clusters.
-        groups: of each `words` and `typical` (None without a text).
+        groups: of each `words`, `typical` (None without a text) and perhaps `over`, its texts by period.
         corpus: the texts.
         vectors: (n, d) of the texts.
         about: details by name, shown below.
@@ -54,11 +55,13 @@ def cluster_page(
         if corpus.documents is not None and 1 < len(np.unique(corpus.documents[rows])) <= GROUPS:
             colours["document"] = [f"document {number + 1}" for number in corpus.documents[rows].tolist()]
         drawn = map_of(corpus.texts(rows), vectors[rows], colours, f"{unit}s", len(corpus), heads)
+    over = [list(group["over"].values()) for group in groups if "over" in group]
     return render(
         "clusters.html",
         headline=f"{counted(len(groups), 'group')} of {counted(len(corpus), unit)}",
         unit=unit,
         map=drawn,
+        over=span(list(groups[0]["over"])) if over else "",
         outliers=counted(found.outliers, unit) if found.outliers else "",
         groups=[
             {
@@ -66,6 +69,7 @@ def cluster_page(
                 "size": f"{size:,}",
                 "words": ", ".join(groups[number]["words"]),
                 "typical": shortened((groups[number]["typical"] or {}).get("text", ""), _LONGEST),
+                "over": bars(over[number]) if over else "",
             }
             for number, size in enumerate(found.sizes.tolist())
         ],

@@ -12,8 +12,7 @@ import numpy as np
 from selfsent.data.corpus import Corpus
 from selfsent.display import shortened
 from selfsent.errors import DataError
-from selfsent.evaluation.dev import scored
-from selfsent.evaluation.encoders import Encoder as Scored
+from selfsent.evaluation.encoders import Encoder as Scored, encoder_of
 from selfsent.evaluation.hold_out import HoldOut, by_document
 from selfsent.evaluation.lexical import Hybrid
 from selfsent.evaluation.results import Score
@@ -70,7 +69,7 @@ def score_base(corpus: Corpus, hold_out: HoldOut, base: str, prompts: Prompts) -
             tasks = [ContextTask(corpus, rows)]
             with suppress(DataError):
                 tasks.append(first_finds_rest(by_document(corpus, rows)))
-        encoder, found = scored(load_encoder(base, prompts=prompts), "base"), {}
+        encoder, found = encoder_of(load_encoder(base, prompts=prompts), "base"), {}
         for task in tasks:
             with_words = None
             if isinstance(task, KnownItemTask):

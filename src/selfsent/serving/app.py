@@ -26,7 +26,7 @@ from selfsent.report.pages import render
 from selfsent.serving.batches import Batcher
 from selfsent.serving.engine import Engine, Piece, pieces_of, size_of
 from selfsent.serving.limits import Limits
-from selfsent.serving.requests import EmbeddingsRequest, SearchRequest, parse
+from selfsent.serving.requests import EmbeddingsRequest, SearchRequest, openapi, parse
 
 _SECURITY = {"x-content-type-options": "nosniff", "referrer-policy": "no-referrer", "cache-control": "no-store"}
 _SECURITY |= {"cross-origin-resource-policy": "same-origin", "x-frame-options": "DENY"}
@@ -58,7 +58,7 @@ class _Service:
         self._batcher = Batcher(engine.work, size_of, limits.max_waiting, min(_THREADS, os.cpu_count() or 1))
         self._page, self._policy = _page()
         self._routes = {("POST", "/search"): self._search, ("POST", "/v1/embeddings"): self._embeddings}
-        pages = {"/": self._start, "/health": self._health}
+        pages = {"/": self._start, "/health": self._health, "/openapi.json": self._description}
         self._routes |= {(method, path): way for path, way in pages.items() for method in ("GET", "HEAD")}
 
     @asynccontextmanager
@@ -119,6 +119,9 @@ class _Service:
 
     async def _health(self, request: Request) -> Response:
         return JSONResponse({"status": "ok"} | (self._engine.about if self._admits(request) else {}))
+
+    async def _description(self, request: Request) -> Response:
+        return Response(openapi(self._token is not None), media_type="application/json")
 
     def _admits(self, request: Request) -> bool:
         given = request.headers.get("authorization", "").encode()

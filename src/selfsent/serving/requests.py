@@ -1,4 +1,4 @@
-"""What clients may ask: bodies of requests as dataclasses, read from JSON."""
+"""What clients may ask: bodies of requests as dataclasses, read from JSON and described as OpenAPI."""
 
 from __future__ import annotations
 
@@ -9,10 +9,17 @@ from typing import Any, ClassVar, Literal, TypeVar
 from selfsent.data.corpus.clean import clean
 from selfsent.errors import SettingsError, guess
 from selfsent.lexical.scores import LARGEST
+from selfsent.report.pages import render
 from selfsent.serving.limits import Limits
-from selfsent.settings import check_limits, kinds_of, setting
+from selfsent.settings import check_limits, choices_of, kinds_of, setting
+from selfsent.version import __version__
 
 _T = TypeVar("_T", bound="Request")
+_TEXTS = {"type": "array", "items": {"type": "string"}}
+_SCHEMAS: dict[Any, dict[str, Any]] = {
+    **{str: {"type": "string"}, int: {"type": "integer"}, float: {"type": "number"}, bool: {"type": "boolean"}},
+    tuple[str, ...]: {"anyOf": [{"type": "string"}, _TEXTS]},
+}
 _CONDITIONS = 20, 1000
 """Most conditions, and characters of one: the database has limits of its own."""
 
@@ -103,3 +110,22 @@ def _typed(name: str, value: Any, kinds: tuple[Any, ...], limits: Limits) -> Any
     if name in ("query", "input") and not (texts and all(map(str.strip, texts))):
         raise SettingsError(f"{name} is empty, or one of its texts is")
     return tuple(texts) if several else texts[0]
+
+
+def _schema(kind: type[Request]) -> dict[str, Any]:
+    """The JSON schema of a request, from its declaration."""
+    kinds, choices, found = kinds_of(kind), choices_of(kind), {}
+    named = [item for item in fields(kind) if item.metadata]
+    for item in named:
+        about = {"enum": [*choices[item.name]]} if item.name in choices else _SCHEMAS[kinds[item.name][0]]
+        more = {name: item.metadata[name] for name in ("description", "minimum", "maximum") if name in item.metadata}
+        default = {} if item.default in (MISSING, None, ()) else {"default": item.default}
+        found[item.name] = about | more | default
+    required = [item.name for item in named if item.default is MISSING]
+    return {"type": "object", "properties": found, "required": required}
+
+
+def openapi(secured: bool) -> str:
+    """The OpenAPI description of the service; `secured`: whether a token is asked for."""
+    schemas = {"search": _schema(SearchRequest), "embeddings": _schema(EmbeddingsRequest)}
+    return render("openapi.json", version=__version__, secured=secured, **schemas)

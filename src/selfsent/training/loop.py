@@ -17,7 +17,7 @@ from torch import Tensor
 from selfsent.data.batches import Batches
 from selfsent.data.packed import Packed
 from selfsent.data.random import make_key
-from selfsent.distributed import mean_over_processes, of_first, rank, wait, world_size
+from selfsent.distributed import gathered, of_first, rank, wait, world_size
 from selfsent.errors import Interrupted, TrainingError
 from selfsent.fast.lookups import put_lookups
 from selfsent.fast.prefetch import Prefetch
@@ -148,7 +148,7 @@ class Loop:
                 save_model(self.directory.model, self.learner.save)
             self.directory.update(status="trained", steps=self.step, seconds=time.perf_counter() - started)
             self.best.forget()  # not before: a run resumed after a crash needs it
-        if mean_over_processes(float(self.stopped.is_set()), self.device):  # too late for a step, not for scores
+        if any(gathered(self.stopped.is_set())):  # too late for a step, not for scores
             raise Interrupted
 
     def _train(self) -> None:

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from selfsent.data.corpus import cleaners
-from selfsent.data.corpus.cleaners import MAIL, Cleaners, look, without_mail
+from selfsent.data.corpus.cleaners import MAIL, Cleaners, look, quoted_mail, without_mail
 from selfsent.errors import SettingsError
 
 HTML = {
@@ -97,6 +97,20 @@ def test_mail_is_recognised():
     assert all(map(MAIL.search, [*MAILS][:6]))
     assert not any(map(MAIL.search, STAYS["mail"][:5]))
     assert without_mail(GMAIL) == "It works."
+
+
+@pytest.mark.parametrize(
+    ("mail", "quoted"),
+    [
+        ("> One\r\n>two\r\n\r\nYes.\r\n> Three\r\n", "One\ntwo"),  # the first passage alone
+        ("Yes.\n  > On Mon, Jan 5, 2026, Ben wrote:\n  > > Hi\n  > Closed?\n  > -- \n  > Ann", "Closed?"),
+        (">> only deeper\n", ""),
+        ("a > b\n", ""),
+        ("", ""),
+    ],
+)
+def test_what_a_mail_quotes_first(mail, quoted):
+    assert quoted_mail(mail) == quoted
 
 
 def test_cleaners_work_together():

@@ -6,7 +6,7 @@ import torch
 
 import tiny
 from naive import cnn_pooling
-from selfsent.errors import SettingsError
+from selfsent.errors import BaseEncoderError, SettingsError
 from selfsent.methods import get_method
 from selfsent.models.assemble import put_head
 from selfsent.models.encoding import encode
@@ -65,6 +65,17 @@ def test_a_saved_model_comes_back(name, options, encoder_of, tmp_path):
     assert needs_selfsent(tmp_path / "model")
     assert saved_pooling(tmp_path / "model") == "cnn-pool"
     assert load_encoder(tmp_path / "model", "mean").pooling == "mean"
+
+    modules = tmp_path / "model" / "modules.json"  # as the first versions named it
+    modules.write_text(modules.read_text().replace("selfsent.models.heads.cnn_pool", "selfsent.heads.cnn_pool"))
+    assert saved_pooling(tmp_path / "model") == "cnn-pool"
+    np.testing.assert_array_equal(encode(load_encoder(tmp_path / "model"), SENTENCES), vectors)
+
+
+def test_older_models_name_what_is_gone():
+    assert CnnPool(8, masked=True, length=0).stride == 2
+    with pytest.raises(BaseEncoderError, match="trained to read padding"):
+        CnnPool(8, masked=False, length=40)
 
 
 def test_padding_is_not_read():

@@ -71,6 +71,29 @@ def without_mail(text: str) -> str:
     return "\n".join(kept).strip() if len(kept) < len(lines) else text
 
 
+def quoted_mail(text: str) -> str:
+    r"""What a mail quotes first, line by line, as its author wrote it: without what was quoted there in turn.
+
+    Args:
+        text: the body of a mail as plain text.
+
+    Returns:
+        Its lines without their marks; empty if none begins with >.
+
+    Raises:
+        SettingsError: quotequail is not installed.
+
+    Example:
+        >>> quoted_mail("> > Closed?\n> No, the valve is stuck.\n\nThen turn it.")
+        'No, the valve is stuck.'
+    """
+    lines = text.replace("\r\n", "\n").split("\n")
+    begin = next((at for at in range(len(lines)) if _quoted(lines, at)), len(lines))
+    end = next((at for at in range(begin, len(lines)) if not _quoted(lines, at)), len(lines))
+    inner = "\n".join(line.lstrip()[1:].lstrip(" ") for line in lines[begin:end])
+    return without_mail(inner) if inner else ""
+
+
 def _next_filled(lines: Sequence[str], at: int) -> int:
     """The line itself, or the next one that is not blank."""
     while at < len(lines) and not lines[at].strip():

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from selfsent.data.packed import Packed
+from selfsent.errors import BaseEncoderError
 from selfsent.models.heads.module import OwnModule
 from selfsent.models.heads.options import CNN_POOL
 
@@ -29,13 +30,20 @@ class CnnPool(OwnModule):
         embedding_dimension: d, the width of a token state and of the sentence vector.
         stride: rows that a max-pool of two rows moves on. With 2 it halves their number, rounding up; with 1 it keeps
             it, the last row being its own neighbour.
+        masked: always true; earlier versions could read padding.
+        length: of no effect; earlier versions padded to so many tokens.
+
+    Raises:
+        BaseEncoderError: it was trained to read padding.
     """
 
     config_keys = ("embedding_dimension", "stride")
     pooling_mode = CNN_POOL
 
-    def __init__(self, embedding_dimension: int, stride: int = 2) -> None:
+    def __init__(self, embedding_dimension: int, stride: int = 2, masked: bool = True, length: int = 0) -> None:
         super().__init__()
+        if not masked:
+            raise BaseEncoderError("this CNN pooling was trained to read padding, which selfsent no longer does")
         self.embedding_dimension, self.stride = embedding_dimension, stride
         sizes = zip(CHANNELS, CHANNELS[1:], WINDOWS, strict=False)
         self.convolutions = nn.ModuleList(nn.Conv2d(ins, outs, (window, 1)) for ins, outs, window in sizes)
