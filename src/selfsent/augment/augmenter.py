@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from selfsent.errors import SettingsError
 from selfsent.settings import check_limits
 
 if TYPE_CHECKING:
@@ -23,12 +22,10 @@ class Sentences:
     Args:
         texts: (n,) the sentences.
         rows: (n,) their rows in the corpus. Random choices may depend on row and key alone.
-        others: (n,) the texts of the corpus' second column, if it has one.
     """
 
     texts: list[str]
     rows: np.ndarray
-    others: list[str] | None = None
 
 
 Change = Callable[[Sentences, int], list[str]]
@@ -73,30 +70,6 @@ class Augmenter(ABC):
         Raises:
             SelfsentError: a resource is missing.
         """
-
-
-@dataclass(frozen=True)
-class Pairs(Augmenter):
-    """The corpus' second text column: premise and hypothesis, two captions, a sentence and its translation.
-
-    Raises:
-        SettingsError: the corpus has one text column.
-    """
-
-    name = "pairs"
-    about = "the second text column of the corpus: entailments, captions, translations"
-    random = False
-    unchanged = "the two columns hold the same texts: name others with `text_columns`"
-
-    def start(self) -> Change:
-        """The second column."""
-
-        def others(sentences: Sentences, key: int) -> list[str]:
-            if sentences.others is None:
-                raise SettingsError("pairs needs a corpus with two text columns: name them with text_columns=A,B")
-            return sentences.others
-
-        return others
 
 
 def state_of(path: str | Path) -> list[Any]:

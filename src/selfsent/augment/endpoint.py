@@ -80,10 +80,8 @@ class Endpoint:
                 raise
         if prompts and not any(found):
             reason = self.failed.most_common(1)[0][0]
-            raise AugmenterError(
-                f"{self.url} gave no answer to {len(prompts)} questions in a row ({reason}). What was made is kept:"
-                " give the same command again when it answers"
-            )
+            again = "What was made is kept: give the same command again when it answers"
+            raise AugmenterError(f"{self.url} gave no answer to {len(prompts)} questions in a row ({reason}). {again}")
         return found
 
     def _answer(self, prompt: str) -> str:

@@ -167,10 +167,9 @@ def _chunk(
         AugmenterError: an augmenter changes none of the first rows.
     """
     texts = corpus.texts(rows)
-    others = corpus.texts(rows, corpus.text_columns[1]) if len(corpus.text_columns) > 1 else None
     views, names = [texts] * (2 - len(pairing)), [ORIGINAL] * (2 - len(pairing))
     for augmenter, change in zip(pairing, changes, strict=True):
-        made, _ = clean(change(Sentences(texts, rows, others), make_key(key, len(views))))
+        made, _ = clean(change(Sentences(texts, rows), make_key(key, len(views))))
         views.append([view or text for view, text in zip(made, texts, strict=True)])
         names.append(augmenter.spec)
         if rows[0] == 0 and len(texts) >= _ENOUGH and views[-1] == texts:

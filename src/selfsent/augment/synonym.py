@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -14,9 +13,10 @@ from selfsent.settings import setting
 
 _WORD = re.compile(r"</?[A-Za-z][^<>]*>|[^\W\d_]+(?:-[^\W\d_]+)*")
 """A word, or an HTML tag (skipped)."""
-_CLITIC = re.compile(r"['’](?:t|ll|re|ve|m|d)\b", re.IGNORECASE)
-_GLUE_BEFORE = frozenset("'’@#/\\_.&-<>0123456789")
-_GLUE_BEHIND = frozenset("@/\\_-<>0123456789")
+_ALONE = re.compile(
+    r"(?<!['’@#/\\_.&<>0-9-])[a-z-]{2,}(?![@/\\_<>0-9-]|\.\w|['’](?:t|ll|re|ve|m|d)\b|[\u0300-\u036f])", re.IGNORECASE
+)
+"""A word of ASCII that is no part of a contraction, a number or an address."""
 
 
 def _set(words: str) -> frozenset[str]:
@@ -116,17 +116,11 @@ class _Words:
 
 
 def _plain(text: str, match: re.Match[str], index: int) -> bool:
-    """Whether a word may be replaced: ASCII, no name or acronym, not part of a contraction or URL."""
-    word, before, behind = match[0], text[: match.start()][-1:], text[match.end() : match.end() + 2]
-    if not word.isascii() or len(word) < 2:
-        return False
+    """Whether a word may be replaced: by itself, and no name or acronym."""
+    word, alone = match[0], _ALONE.match(text, match.start())
     # A capital inside a sentence marks a name, unless all of it is in capitals.
-    if not text.isupper() and (word[1:] != word[1:].lower() or (index and word[0].isupper())):
-        return False
-    if before in _GLUE_BEFORE or behind[:1] in _GLUE_BEHIND or re.match(r"\.\w", behind):
-        return False
-    combining = bool(behind) and unicodedata.category(behind[0])[0] == "M"
-    return not combining and not _CLITIC.match(text, match.end())
+    named = not text.isupper() and (word[1:] != word[1:].lower() or (index > 0 and word[0].isupper()))
+    return not named and alone is not None and alone.end() == match.end()
 
 
 def _usable(words: tuple[str, ...], word: str) -> tuple[str, ...]:

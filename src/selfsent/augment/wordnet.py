@@ -75,10 +75,8 @@ def find_wordnet(directory: str | Path | None) -> Path:
     for path in paths:
         if all((path / f"{kind}.{part}").is_file() for kind in ("index", "data") for part in PARTS):
             return path
-    where = f"in {directory}" if directory else f"in {_DIRECTORIES[0]}"
-    raise SettingsError(
-        f"WordNet is not {where} (index.noun, data.noun ...): install Debian's wordnet-base, or set `wordnet`"
-    )
+    where = f"in {directory or _DIRECTORIES[0]} (index.noun, data.noun ...)"
+    raise SettingsError(f"WordNet is not {where}: install Debian's wordnet-base, or set `wordnet`")
 
 
 def _read_counts(path: Path) -> dict[tuple[str, Part], int]:

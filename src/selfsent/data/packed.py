@@ -12,7 +12,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -315,18 +315,10 @@ def _factors(count: int) -> np.ndarray:
 
 def concatenate(batches: Sequence[Packed]) -> Packed:
     """Several packed batches as one, for one forward pass; sentences keep their order."""
-
-    def joined(parts: list[np.ndarray | None]) -> np.ndarray | None:
-        known = [part for part in parts if part is not None]
-        return np.concatenate(known) if len(known) == len(parts) else None
-
     if len(batches) == 1:
         return batches[0]
-    return Packed(
-        np.concatenate([batch.given_ids for batch in batches]),
-        np.concatenate([batch.given_lengths for batch in batches]),
-        joined([batch.given_targets for batch in batches]),
-        batches[0].device,
-        given_types=joined([batch.given_types for batch in batches]),
-        given_left_out=joined([batch.given_left_out for batch in batches]),
-    )
+    given: dict[str, Any] = {}
+    for name in ("given_ids", "given_lengths", "given_targets", "given_types", "given_left_out"):
+        parts = [getattr(batch, name) for batch in batches]
+        given[name] = None if any(part is None for part in parts) else np.concatenate(parts)
+    return Packed(device=batches[0].device, **given)

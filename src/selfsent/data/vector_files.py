@@ -134,9 +134,8 @@ class StoredVectors:
     def __init__(self, path: Path) -> None:
         file = VectorsFile(path)
         self.path, self.pooling = path, file.about.get("pooling", UNKNOWN)
-        self.trained_on, self.trained_by = (
-            file.about.get(name, "").splitlines() for name in ("trained_on", "trained_by")
-        )
+        lines = {name: file.about.get(name, "").splitlines() for name in ("trained_on", "trained_by")}
+        self.trained_on, self.trained_by = lines.values()
         self.vectors: Vectors = np.empty((file.rows, file.size), np.float32)
         self.rows: dict[str, int] = {}
         done = 0

@@ -111,8 +111,7 @@ def _free(recipe: Recipe, directory: RunDirectory) -> list[str]:
     """Parts of the recipe that may change on resume: stages not yet begun."""
     path, folds = directory.path / "stages", (directory.path / "folds").exists()
     begun = {stage.name for stage in recipe.stages if folds or (path / stage.name).exists()}
-    unknown = [] if "read" in directory.record.get("asked", {}) else ["read"]  # in runs of earlier versions
-    return [f"stages {stage.name}" for stage in recipe.stages if stage.name not in begun] + unknown
+    return [f"stages {stage.name}" for stage in recipe.stages if stage.name not in begun]
 
 
 class _Runner:

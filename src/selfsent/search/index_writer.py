@@ -21,18 +21,8 @@ from selfsent.files import STALE, atomic_directory, sweep_half_written, write_js
 from selfsent.integrity import signed
 from selfsent.lexical import Analyzer
 from selfsent.models.encoder import Encoder
-from selfsent.search.index_files import (
-    MANIFEST,
-    VERSION,
-    IndexFiles,
-    cells_of,
-    in_groups,
-    is_index,
-    make_lookups,
-    new_database,
-    of_newest,
-    stamp_of,
-)
+from selfsent.search import index_files
+from selfsent.search.index_files import VERSION, IndexFiles, cells_of, in_groups, is_index, of_newest, stamp_of
 from selfsent.search.index_rows import TOGETHER, RowWriter
 from selfsent.search.index_state import State
 from selfsent.search.ivf import IVF, Bits, training_rows
@@ -142,7 +132,7 @@ def write_index(
         writer.add(corpus, lambda rows: None if in_lists else staged[rows])
         if in_lists:
             arrange(None, lambda numbers: np.asarray(staged[numbers], np.float32), len(corpus))
-        make_lookups(db, writer.id_cell)
+        index_files.make_lookups(db, writer.id_cell)
         replaced = writer.replace()
     return Added(len(corpus), 0, replaced)
 
@@ -227,7 +217,7 @@ def compact(files: IndexFiles) -> None:
                 other.execute("INSERT INTO blocks VALUES(?, ?, ?)", (start, kept[part].tobytes(), block))
             if in_lists:
                 arrange(files, lambda numbers: state.take(old[numbers]), len(old))
-            make_lookups(other, files.id_cell)
+            index_files.make_lookups(other, files.id_cell)
 
 
 def check_alike(files: IndexFiles, corpus: Corpus) -> None:
@@ -241,12 +231,9 @@ def check_alike(files: IndexFiles, corpus: Corpus) -> None:
     wider = {(str, kind) for kind in (int, float, bool)} | {(float, int)}
     columns |= {name: was for name, was in files.columns.items() if (was, columns.get(name)) in wider}
     if files.columns != columns:
-        was, now = (
-            ", ".join(f"{name} ({kind.__name__})" for name, kind in each.items()) for each in (files.columns, columns)
-        )
-        raise SettingsError(
-            f"{files.path} has the columns {was}, and not {now}: give the options that it was made with"
-        )
+        named = (", ".join(f"{n} ({kind.__name__})" for n, kind in each.items()) for each in (files.columns, columns))
+        told = "{} has the columns {}, and not {}: give the options that it was made with".format(files.path, *named)
+        raise SettingsError(told)
     for name, read in (("text_column", corpus.read_columns), ("clean", corpus.cleaners)):
         if (made := tuple(files.manifest[name])) != tuple(read):
             given = " and ".join(f"{name}={each}" for each in made) or f"no {name}="
@@ -328,14 +315,14 @@ def _generation(folder: Path, about: dict[str, Any]) -> Iterator[tuple[sqlite3.C
         made.update({"arranged": texts, "trained": trained, **lists})
 
     columns = about["columns"]
-    with closing(new_database(folder / rows, columns)) as db:
+    with closing(index_files.new_database(folder / rows, columns)) as db:
         db.execute("BEGIN")
         yield db, arrange
         db.execute("COMMIT")
         db.execute("PRAGMA journal_mode=WAL")
     head = {"kind": "selfsent index", "version": VERSION, "selfsent": __version__}
     names = [rows, vectors][: 2 if made["arranged"] else 1]
-    write_json(folder / MANIFEST, signed({**about, **head, **made, "files": names}))
+    write_json(folder / index_files.MANIFEST, signed({**about, **head, **made, "files": names}))
     files = IndexFiles(folder)
     with closing(files.connect(writing=True)) as db:
         files.seal(db)

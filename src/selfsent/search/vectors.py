@@ -21,17 +21,9 @@ from selfsent.display import counted
 from selfsent.errors import DataError, OutputError, SettingsError
 from selfsent.files import atomic_file, output_errors
 from selfsent.locks import lock_directory
+from selfsent.models import encoding
 from selfsent.models.encoder import Encoder
-from selfsent.models.encoding import (
-    CHARACTERS,
-    CHUNK,
-    Side,
-    encode,
-    encode_stream,
-    prompt_of,
-    telling_cuts,
-    tokens_at_once,
-)
+from selfsent.models.encoding import CHUNK, Side, encode, encode_stream, prompt_of, telling_cuts
 from selfsent.models.fingerprint import fingerprint
 from selfsent.models.loading import load_encoder
 from selfsent.models.precision import inference_device
@@ -159,9 +151,10 @@ def encode_to_file(
 def _identity(corpus: Corpus, model: Encoder, side: Side | None) -> str:
     """A short digest of everything the vectors depend on."""
     data = corpus.fingerprint, corpus.text_columns[0], len(corpus)
-    machine = torch.__version__, torch.get_num_threads(), model.device.type, CHUNK, CHARACTERS, tokens_at_once(model)
+    machine = torch.__version__, torch.get_num_threads(), model.device.type
+    together = CHUNK, encoding.CHARACTERS, encoding.tokens_at_once(model)
     encoder = fingerprint(model), str(model), prompt_of(model, side), str(getattr(model.transformer, "config", ""))
-    return hashlib.sha256(repr((*data, *machine, *encoder)).encode()).hexdigest()[:12]
+    return hashlib.sha256(repr((*data, *machine, *together, *encoder)).encode()).hexdigest()[:12]
 
 
 def _remove_parts(output: Path) -> None:

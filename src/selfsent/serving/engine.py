@@ -112,11 +112,9 @@ class Engine:
             read = tokenizer(texts, truncation=True, max_length=tokenizer.model_max_length)
         told, start = [], 0
         for request in requests:
-            part = slice(start, start + len(request.input))
-            entries = [
-                json.dumps({"object": "embedding", "index": request.start + at, "embedding": _spelled(vector, one)})
-                for at, vector in enumerate(vectors[part])
-            ]
+            part, entries = slice(start, start + len(request.input)), []
+            for at, vector in enumerate(vectors[part], request.start):
+                entries.append(json.dumps({"object": "embedding", "index": at, "embedding": _spelled(vector, one)}))
             told.append((entries, sum(map(len, read["input_ids"][part]))))
             start += len(request.input)
         return told

@@ -79,7 +79,7 @@ class Columns:
         return ("text",) if self.stacked or self.merged else self.texts
 
 
-def in_batches(items: Iterable[_T], size: Callable[[_T], int]) -> Iterator[list[_T]]:
+def batched(items: Iterable[_T], size: Callable[[_T], int]) -> Iterator[list[_T]]:
     """Items some thousand at a time, and of about 8 million characters at most; `size` says how many one has."""
     waiting: list[_T] = []
     total = 0

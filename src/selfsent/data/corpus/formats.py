@@ -13,16 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from selfsent.data.corpus.batch import (
-    BATCH_CHARACTERS,
-    BATCH_ROWS,
-    Batch,
-    Columns,
-    batch_rows,
-    check_header,
-    in_batches,
-    make_batch,
-)
+from selfsent.data.corpus.batch import BATCH_CHARACTERS, Batch, Columns, batch_rows, batched, check_header, make_batch
 from selfsent.data.corpus.clean import LONGEST_TEXT
 from selfsent.data.corpus.streams import COMPRESSION, LONGEST_RECORD, chunks, fail, line_lists, open_file
 from selfsent.errors import first_line
@@ -138,8 +129,7 @@ def _records(file: IO[bytes], name: str) -> Iterator[tuple[list[int], list[dict[
     """Line numbers and JSON objects of a file, some at a time."""
     for first, lines in line_lists(file, name, LONGEST_RECORD, refuse=True):
         filled = [number for number, line in enumerate(lines, start=first) if line and not line.isspace()]
-        for begin in range(0, len(filled), BATCH_ROWS):
-            numbers = filled[begin : begin + BATCH_ROWS]
+        for numbers in batched(filled, lambda number: 0):  # characters are few: what is read at a time
             yield numbers, [_record(lines[number - first], name, number) for number in numbers]
 
 
@@ -233,7 +223,7 @@ def _read_cells(rows: Iterator[tuple[int, list[str]]], name: str, columns: Colum
                 fail(name, f"{len(row)} columns where the header has {len(header)}: is a text unquoted?", number)
             yield number, [row[index] for index in indices]
 
-    for part in in_batches(filled(), lambda each: sum(map(len, each[1]))):
+    for part in batched(filled(), lambda each: sum(map(len, each[1]))):
         numbers, cells = zip(*part, strict=True)
         values = dict(zip(columns.wanted, zip(*cells, strict=True), strict=True))
         yield make_batch(values, name, columns, numbers, "line", typed=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from selfsent.data.corpus.batch import Batch, Columns, batch_rows, check_header, in_batches, is_missing, make_batch
+from selfsent.data.corpus.batch import Batch, Columns, batch_rows, batched, check_header, is_missing, make_batch
 from selfsent.errors import CorpusError, first_line
 
 _NAME = "the table given from Python"
@@ -30,14 +30,12 @@ def read_memory(source: Any, columns: Columns) -> Iterator[Batch]:
     try:
         if hasattr(source, "with_format") and hasattr(source, "column_names"):  # a Dataset, perhaps of chosen rows
             table = source.with_format("arrow")[:]
-        elif hasattr(source, "__arrow_c_stream__"):
-            table = pa.table(source)
         elif isinstance(source, Mapping):
             table = pa.table({name: pa.array(values, from_pandas=True) for name, values in source.items()})
         elif isinstance(source, list | tuple):
             table = pa.Table.from_pylist(list(source))
         else:
-            table = pa.Table.from_pandas(source, preserve_index=False)
+            table = pa.table(source)
         check_header(table.column_names, _NAME, columns)
         table = table.select(columns.wanted)
     except (pa.ArrowException, ValueError, TypeError) as error:
@@ -63,5 +61,5 @@ def read_texts(texts: Iterable[Any], columns: Columns) -> Iterator[Batch]:
                 raise CorpusError(f"item {row} of the texts is {type(text).__name__}, not a string")
             yield text if isinstance(text, str) else ""
 
-    for part in in_batches(checked(), len):
+    for part in batched(checked(), len):
         yield Batch([part])

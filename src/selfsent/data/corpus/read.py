@@ -22,7 +22,7 @@ from selfsent.data.corpus.table import Corpus, open_corpus
 from selfsent.errors import CorpusError, SettingsError
 from selfsent.files import cache_folder, new_folder
 
-_VERSION = 3
+_VERSION = 4
 """Version of the table format and of cleaning, splitting and harvesting; raise it when one of them changes."""
 _SAMPLE, _BEGINNING = 1000, 5000
 """Texts sampled to decide whether to split all of them, and the characters read of each."""
@@ -92,9 +92,8 @@ def read_corpus(
     if split_sentences and len(columns.kept) > 1:
         raise SettingsError("split_sentences works on one text column: sentences of several would not match")
     excluded = None if exclude is None else _excluded(exclude, columns, clean, cache)
-    original, later = cache_options(columns)
-    later += [] if excluded is None else ["without", excluded.fingerprint]
-    options = [_VERSION, *original, split_sentences, *later, *cleaners.options()]
+    without = None if excluded is None else excluded.fingerprint
+    options = [_VERSION, *cache_options(columns), split_sentences, without, *cleaners.options()]
     corpus = None if read.identity is None else open_corpus(folder / _key(read.identity, options))
     if corpus is None:
         if split_sentences is None:

@@ -111,19 +111,17 @@ def join_sources(sources: Sequence[Source]) -> Source:
     known = all(source.identity is not None for source in sources)
     return Source(
         _joined_name([source.name for source in sources]),
-        [[source.identity, *cache_options(source.columns)] for source in sources] if known else None,
+        [[source.identity, cache_options(source.columns)] for source in sources] if known else None,
         lambda columns: chain.from_iterable(source.batches() for source in sources),
         _total([source.size for source in sources]),
         columns,
     )
 
 
-def cache_options(columns: Columns) -> tuple[list[object], list[object]]:
-    """Cache key of the columns, as JSON: the original options, and those added later."""
-    options: list[object] = [columns.where, columns.stacked] if columns.where or columns.stacked else []
-    options += ["together", *columns.together] if columns.together else []
-    options += [] if columns.carried is None else [["carried", *columns.carried]]
-    return [columns.texts, columns.document, columns.label, columns.score], options
+def cache_options(columns: Columns) -> list[object]:
+    """Cache key of the columns, as JSON."""
+    roles = columns.texts, columns.document, columns.label, columns.score, columns.together, columns.carried
+    return [*roles, columns.where, columns.stacked]
 
 
 def _columns(options: Mapping[str, Any]) -> Columns:

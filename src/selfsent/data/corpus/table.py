@@ -36,9 +36,6 @@ class MappedTable:
         self._batches = [reader.get_batch(index) for index in range(reader.num_record_batches)]
         self._starts = np.cumsum([0, *(batch.num_rows for batch in self._batches)])
 
-    def __len__(self) -> int:
-        return int(self._starts[-1])
-
     def take(self, column: int, rows: Integers) -> list[Any]:
         """Cells of one column, by its position, in `rows`: (n,) row numbers in any order, repeated or not."""
         batch_of = np.searchsorted(self._starts, rows, side="right") - 1
