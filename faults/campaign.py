@@ -32,7 +32,7 @@ COUNTS = {"kills": (200, 2), "flips": (200, 12), "disk": (24, 5), "twice": (12, 
 COUNTS |= {"hostile": (14, 14), "endpoints": (30, 4), "server": (1, 0), "soak": (3, 0), "upgrade": (2, 1)}
 """Cases of each part in full, and with --quick."""
 COMMIT = subprocess.run(
-    ["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True
+    ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True
 ).stdout.strip()
 
 

@@ -83,7 +83,7 @@ def test_sentence_transformers_gives_the_same_scores(architecture, learner_of, t
     learner.save(tmp_path / "model")
     there = CrossEncoder(str(tmp_path / "model"), device="cpu")
     scores = there.predict(PAIRS, batch_size=2)
-    assert scores == pytest.approx(learner.model.predict(PAIRS), abs=1e-5)
+    assert scores == pytest.approx(learner.model.peer.predict(PAIRS), abs=1e-5)
     views, _ = seen(learner, learner.options, SCORES)
     with torch.no_grad():
         assert scores == pytest.approx(learner.model.scores(views[0])[:, 0].sigmoid().numpy(), abs=1e-5)
@@ -154,7 +154,7 @@ def test_heads_for_single_sentences_are_left_out(head, pooling, encoder_of, tmp_
     assert len(learner.model.sentence_transformer) == 2
     learner.save(tmp_path / "model")
     scores = CrossEncoder(str(tmp_path / "model"), device="cpu").predict(PAIRS)
-    assert scores == pytest.approx(learner.model.predict(PAIRS), abs=1e-5)
+    assert scores == pytest.approx(learner.model.peer.predict(PAIRS), abs=1e-5)
     with pytest.raises(SettingsError, match="a dense layer of its own after the pooling: leave out `head`"):
         make_plan(METHODS["cross-encoder"], head=head)
 

@@ -125,7 +125,7 @@ def test_saved_truncation_and_half_precision(table, tmp_path):
         ({"method": "simcse", "delete_words": 0.3, "pooling": "cls"}, "leave out pooling=cls"),
         ({"method": "simcse", "delete_words": 0.3, "dropout": 0.1}, "without dropout: leave out `dropout`"),
         ({"method": "simcse", "delete_words": 0.3, "head": "cnn-pool"}, "heads need a transformer"),
-        ({"method": "whitening", "layers": "first+last"}, "which has one layer"),
+        ({"method": "whitening", "layers": "first+last"}, "without layers: leave out layers"),
     ],
 )
 def test_options_that_a_table_lacks_are_refused(table, tmp_path, options, complaint):

@@ -151,6 +151,8 @@ def _plain(pair: Pair) -> Pair:
 
 def _read(path: Path) -> dict[Pair, float]:
     rows = read_tabs(path, PAIRS)[0] if path.exists() else []
+    if not rows and path.exists() and path.read_text("utf-8", "replace").strip() not in ("", "\t".join(PAIRS)):
+        raise DataError(f"{path} is not written by selfsent label; use another file")
     if odd := [score for *_, score in rows if not is_number(score)]:
         raise DataError(f"{path}: the score {odd[0]!r} is not one of selfsent label; use another file")
     return {(first, second): float(score) for first, second, score in rows}

@@ -224,7 +224,7 @@ def encoder_of(model: Any, label: str, pooling: str | None = None, trained: tupl
     from selfsent.models.encoding import Side, encode, prompt_of
 
     if isinstance(model, CrossEncoder):
-        return PairEncoder(model.predict, label)
+        return as_encoder(model.peer, name=label)
     sides: tuple[Side, Side] = ("query", "document")
     apart = [partial(encode, model, side=s) if prompt_of(model, s) != prompt_of(model) else None for s in sides]
     found = Encoder(partial(encode, model), label, pooling or model.pooling, *trained, apart)

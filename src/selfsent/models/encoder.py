@@ -154,7 +154,7 @@ class Encoder(nn.Module):
         """Make the pooling read the mean of two layers' states instead of the last layer's.
 
         Raises:
-            BaseEncoderError: there is one layer, or there are modules before the pooling already.
+            BaseEncoderError: there are no layers, or there are modules before the pooling already.
         """
         if layers == "last":
             return
@@ -208,10 +208,6 @@ class Encoder(nn.Module):
     def device(self) -> torch.device:
         """Device of the weights."""
         return next(self.parameters()).device
-
-    def word_vectors(self, ids: Tensor) -> Tensor:
-        """(..., d) input embeddings of token ids."""
-        return cast(Tensor, self.words(ids))
 
     def token_vectors(self, packed: Packed) -> Tensor:
         """Input of the pooling, (tokens, e), in packed order: token states after the modules in between."""

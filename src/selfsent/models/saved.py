@@ -16,13 +16,8 @@ CUSTOM = {
     f"selfsent.{room}.{name}": name for room in ("models.heads", "heads") for name in ("flow.Flow", "cnn_pool.CnnPool")
 }
 """The modules that sentence-transformers lacks: the names in saved models, of this and earlier versions."""
-_FORMER_POOLINGS = {
-    "cls": "pooling_mode_cls_token",
-    "mean": "pooling_mode_mean_tokens",
-    "max": "pooling_mode_max_tokens",
-    "lasttoken": "pooling_mode_lasttoken",
-}
-"""Keys that earlier versions of sentence-transformers wrote for a pooling."""
+_FORMER_POOLINGS = {"cls": "cls_token", "mean": "mean_tokens", "max": "max_tokens", "lasttoken": "lasttoken"}
+"""Ends of the keys `pooling_mode_` that earlier versions of sentence-transformers wrote for a pooling."""
 
 
 def modules_of(directory: Path) -> list[tuple[str, str]]:
@@ -66,7 +61,8 @@ def saved_pooling(directory: Path) -> str | None:
             return CNN_POOL
         if kind.endswith(".Pooling"):
             config = read_json(directory / path / "config.json")
-            mode = config.get("pooling_mode", [name for name, key in _FORMER_POOLINGS.items() if config.get(key)])
+            former = [name for name, end in _FORMER_POOLINGS.items() if config.get(f"pooling_mode_{end}")]
+            mode = config.get("pooling_mode", former)
             return mode if isinstance(mode, str) else " and ".join(mode) or None
     return None
 

@@ -150,13 +150,9 @@ class StaticEncoder(Encoder):
         """Width of a token vector."""
         return self.table.embedding_dim
 
-    def word_vectors(self, ids: Tensor) -> Tensor:
-        """(..., d) vectors of token ids."""
-        return F.embedding(ids, self.table.weight)
-
     def token_vectors(self, packed: Packed) -> Tensor:
         """(tokens, d) vectors of the tokens, in packed order."""
-        return self.word_vectors(packed.ids)
+        return F.embedding(packed.ids, self.table.weight)
 
     def forward(self, packed: Packed, leave_out: int = 0) -> Tensor:
         """(sentences, e) vectors of a packed batch, in the order of its sentences.

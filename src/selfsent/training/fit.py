@@ -212,9 +212,7 @@ def _batches(
         labels,
         documents,
         separate_documents=documents is None or documents.largest_share(rows) <= _MOST_IN_ONE,
-        leads=_leads(
-            plan, model, settings.max_length, lambda column, before: make_table(columns[column], before=before)
-        ),
+        leads=_leads(plan, model, settings.max_length, lambda at, before: make_table(columns[at], before=before)),
     )
     if line := notice_of_cut(batches, bool(corpus.report.split)):
         notice(line)

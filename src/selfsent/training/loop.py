@@ -10,7 +10,7 @@ from contextlib import nullcontext
 from typing import Any, cast
 
 import torch
-from accelerate import Accelerator, DistributedType
+from accelerate import Accelerator
 from accelerate.state import is_initialized
 from torch import Tensor
 
@@ -94,7 +94,7 @@ class Loop:
         self.accelerator.native_amp, self.accelerator.scaler = False, None
         device = self.device = str(self.accelerator.device)
         learner.to(self.accelerator.device)
-        if use_cpu and self.accelerator.distributed_type == DistributedType.NO:
+        if use_cpu and world_size() == 1:
             put_lookups(learner)
         learner.train()  # frozen parts stay without dropout
         batches.precompute(learner.features, directory.path, device, self.precision)
