@@ -77,9 +77,7 @@ class Settings:
     learning_rate: float = setting(5e-5, "peak learning rate", above=0.0)
     steps: int | None = setting(None, "optimiser steps", minimum=1)
     epochs: float | None = setting(None, "passes over the corpus", above=0.0, maximum=1e6)
-    budget: float | None = setting(
-        None, "seconds that the run takes, or 90s, 5m or 1h", above=0.0, parse=parse_duration
-    )
+    budget: float | None = setting(None, "seconds the run takes, or 90s, 5m or 1h", above=0.0, parse=parse_duration)
     schedule: Schedule = setting("linear", "learning rate after warm-up; step: down by a fifth every 500 steps")
     warmup: float = setting(0.1, "share of the steps spent warming up; a number of steps when 1 or more", minimum=0.0)
     weight_decay: float = setting(0.0, "weight decay, not on biases and layer norms", minimum=0.0)

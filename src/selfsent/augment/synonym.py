@@ -47,12 +47,8 @@ class Synonym(Augmenter):
     about = "English words replaced through WordNet"
     unchanged = "WordNet knows English words alone: for another language choose mlm with a model that knows it"
 
-    ratio: float = setting(
-        0.3, "share of the words to change, 0.3 unless given (mlm: of the tokens, 0.2)", above=0.0, maximum=1.0
-    )
-    sense: Literal["first", "random"] = setting(
-        "first", "synonyms of a word's most frequent sense, or of any (random: the paper's)"
-    )
+    ratio: float = setting(0.3, "share of the words to change (mlm: of tokens, default 0.2)", above=0.0, maximum=1.0)
+    sense: Literal["first", "random"] = setting("first", "synonyms of the main sense, or of any (random: the paper's)")
     wordnet: str | None = setting(None, "directory with WordNet's files, instead of Debian's wordnet-base")
 
     def identity(self) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import MISSING, dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from selfsent.augment.registry import AUGMENTERS, parse_augmenter
 from selfsent.cli.console import counting, notice, show
@@ -41,8 +41,8 @@ class Augment(PairOptions, Reading):
     Was the command interrupted? Give it again, and it goes on where it stopped.
     """
 
-    main_options: ClassVar = "pairings output text_column overwrite seed"
-    also: ClassVar = tuple((f"options of {name}", each, None) for name, each in AUGMENTERS.items())
+    main_options = "pairings output text_column overwrite seed"
+    also = tuple((f"options of {name}", each, None) for name, each in AUGMENTERS.items())
 
     corpus: tuple[str, ...] = CORPUS
     pairings: tuple[tuple[str, ...], ...] = setting(

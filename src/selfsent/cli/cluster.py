@@ -104,19 +104,14 @@ class Cluster(Results):
         try:
             cluster = np.array([int(cell) for cell in cells], np.int64)
         except (TypeError, ValueError):
-            raise DataError(
-                f"{self.to}: the column cluster holds no numbers: give what cluster --output wrote"
-            ) from None
+            problem = f"{self.to}: the column cluster holds no numbers: give what cluster --output wrote"
+            raise DataError(problem) from None
         if missing := {*range(max(1, cluster.max() + 1))} - {*cluster.tolist()}:
             raise DataError(f"{self.to} has no group {min(missing)}: give what cluster --output wrote")
         return old, cluster
 
     def _found(
-        self,
-        model: Encoder,
-        vectors: NDArray[np.float32],
-        corpus: Corpus,
-        old: tuple[Corpus, NDArray[np.int64]] | None,
+        self, model: Encoder, vectors: NDArray[np.float32], corpus: Corpus, old: tuple[Corpus, NDArray[np.int64]] | None
     ) -> tuple[Clusters, tuple[Corpus, Clusters]]:
         """The groups of the corpus, and those of the texts by which they are named."""
         from selfsent.search import Clusters, encode_corpus, find_clusters

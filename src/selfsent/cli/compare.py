@@ -6,7 +6,7 @@ import argparse
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from selfsent.cli import console
 from selfsent.cli.console import show
@@ -30,9 +30,9 @@ class Compare(TrainingText, Resumable, WithData):
     A method may have settings and options of its own; selfsent methods NAME lists them.
     """
 
-    main_options: ClassVar = "text_column document_column text_columns methods base budget dev output resume overwrite"
+    main_options = "text_column document_column text_columns methods base budget dev output resume overwrite"
 
-    also: ClassVar = (("settings of each method; each has the whole --budget (default: 2m)", Settings, UNSET),)
+    also = (("settings of each method; each has the whole --budget (default: 2m)", Settings, UNSET),)
 
     corpus: tuple[str, ...] = CORPUS
     methods: str | None = setting(None, "NAME[,NAME] (default: all that need no labels; with --resume those in OUTPUT)")

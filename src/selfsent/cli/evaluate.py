@@ -6,12 +6,13 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from selfsent.cli.console import CommandProgress, doing, notice, show
 from selfsent.cli.options import SPLIT_DEFAULT, Encoding, Reading, WithData
 from selfsent.cli.outputs import as_line, check_outputs, write_outputs
 from selfsent.errors import SettingsError
+from selfsent.models.heads.options import Pooling
 from selfsent.naming import name_given, names
 from selfsent.settings import setting
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class _Tasks(Reading):
-    title: ClassVar = "what to score (files have these columns, as .csv, .jsonl or .parquet, or tab-separated)"
+    title = "what to score (files have these columns, as .csv, .jsonl or .parquet, or tab-separated)"
 
     split_sentences: bool | None = SPLIT_DEFAULT
     suite: str | None = setting(None, "sts, sts17, stsb-cross, tatoeba, transfer, useb or afs")
@@ -44,7 +45,7 @@ class _Tasks(Reading):
 
 @dataclass(kw_only=True)
 class _Files(WithData):
-    title: ClassVar = "results in files (- is standard output, which then gets nothing else)"
+    title = "results in files (- is standard output, which then gets nothing else)"
 
     json: str | None = setting(None, "everything, as one object")
     page: str | None = setting(None, "an HTML page: scores as dots with their intervals, and the tables")
@@ -72,9 +73,7 @@ class Evaluate(_Tasks, _Files, Encoding):
     corpus. Several models are shown side by side, each with a paired p-value against the first.
     """
 
-    main_options: ClassVar = (
-        "documents text_column document_column retrieval pairs relevance labels columns suite task json page"
-    )
+    main_options = "documents text_column document_column retrieval pairs relevance labels columns suite task json page"
 
     model: tuple[str, ...] = setting(
         (),
@@ -84,7 +83,7 @@ class Evaluate(_Tasks, _Files, Encoding):
         positional=True,
         nargs="*",
     )
-    pooling: Literal["cls", "mean", "max", "lasttoken"] | None = setting(None, "score the transformer alone, so pooled")
+    pooling: Pooling | None = setting(None, "score the transformer alone, so pooled")
     classifier: Literal["exact", "senteval"] = setting(
         "exact", "logistic regression of transfer and --labels; senteval: stopped early, as for published scores"
     )
@@ -139,9 +138,8 @@ class Evaluate(_Tasks, _Files, Encoding):
             return self.columns or None
         given = [kind for kind, path in own.items() if path]
         if given not in (["relevance"], ["labels"]) or len(self.columns) > 1:
-            raise SettingsError(
-                "--text-column is the text of --relevance or --labels: name the other column by --columns"
-            )
+            problem = "--text-column is the text of --relevance or --labels: name the other column by --columns"
+            raise SettingsError(problem)
         both = [list(self.text_column), *(self.columns or ["label" if own["labels"] else "query"])]
         return both if own["labels"] else both[::-1]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from selfsent import naming
 from selfsent.cli.console import doing, notice, show
@@ -32,7 +32,7 @@ class Exam(Reading, Encoding):
     search do not know them. The exam is a folder in BEIR's layout, to read, to mend, and for evaluate --retrieval.
     """
 
-    main_options: ClassVar = "text_column title_column pairs id_column output models queries trained overwrite json"
+    main_options = "text_column title_column pairs id_column output models queries trained overwrite json"
 
     corpus: str = setting("", f"{FILES}; or an exam, to compare models on it as it is", positional=True)
     output: str | None = setting(None, "the folder to write")
@@ -41,14 +41,10 @@ class Exam(Reading, Encoding):
     id_column: str | None = setting(None, "column with the ids of the documents")
     queries: int = setting(1000, "queries at most", minimum=2)
     seed: int = setting(0, "draw other queries", minimum=0)
-    trained: str | None = setting(
-        None, "a run of selfsent train on this corpus: ask only of documents that it kept apart", flags=("--run",)
-    )
+    trained: str | None = setting(None, "a run on this corpus: ask only of documents it kept apart", flags=("--run",))
     hold_out: int | None = setting(None, "how many it kept apart, if train was told --hold-out N", needs="trained")
     overwrite: bool = setting(False, "throw away the exam in OUTPUT, and what was mended in it")
-    models: tuple[str, ...] = setting(
-        (), "compare these, as evaluate takes them, or vectors:FILE; NAME=MODEL names one"
-    )
+    models: tuple[str, ...] = setting((), "compare these, as for evaluate, or vectors:FILE; NAME=MODEL names one")
     json: str | None = JSON
 
     def run(self) -> None:
@@ -133,9 +129,8 @@ class Exam(Reading, Encoding):
                 )
         bits = self.bits()
         with doing() as now:
-            found = compare_on_exam(
-                folder, [partial(as_encoder, model, name=name, **bits) for name, model in models], now
-            )
+            encoders = [partial(as_encoder, model, name=name, **bits) for name, model in models]
+            found = compare_on_exam(folder, encoders, now)
         if write_outputs({self.json: lambda: as_line({"verdict": verdict(found), **found.to_json()})}):
             return
         show(found.table())

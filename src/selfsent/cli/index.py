@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import MISSING, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Literal
 
 from selfsent.cli.console import counting, notice
 from selfsent.cli.options import FILES, Sized, full_name
@@ -29,8 +29,8 @@ class Index(WithVectors, Sized):
     shown. (More than 8,192 texts need the extra `index`.)
     """
 
-    main_options: ClassVar = "output text_column id_column keep add delete compact overwrite"
-    usage: ClassVar = (
+    main_options = "output text_column id_column keep add delete compact overwrite"
+    usage = (
         "selfsent index MODEL CORPUS [CORPUS ...] --output DIR [--add] [options]\n"
         "       selfsent index --output DIR --delete ID [ID ...]\n"
         "       selfsent index --output DIR --compact"
@@ -66,9 +66,8 @@ class Index(WithVectors, Sized):
         from selfsent.search import Index
 
         if self.words or self.add or self.overwrite:
-            raise SettingsError(
-                "--delete and --compact change the index in --output: leave out MODEL, CORPUS and --add"
-            )
+            problem = "--delete and --compact change the index in --output: leave out MODEL, CORPUS and --add"
+            raise SettingsError(problem)
         self.refuse_unread("MODEL CORPUS")
         index = Index(self.output)
         if self.delete:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from selfsent.cli.console import counting, notice, show
 from selfsent.cli.options import MODEL, ONE_CORPUS
@@ -24,7 +24,7 @@ class Pairs(Results):
     --approximate is given.
     """
 
-    main_options: ClassVar = "text_column id_column keep top threshold word_weight approximate output json"
+    main_options = "text_column id_column keep top threshold word_weight approximate output json"
 
     model: str = MODEL
     corpus: str = ONE_CORPUS
@@ -36,9 +36,7 @@ class Pairs(Results):
         " 0: the cosine alone",
     )
     language: str | None = LANGUAGE
-    approximate: bool = setting(
-        False, "for millions of texts: likely neighbours alone, recall measured (extra `index`)"
-    )
+    approximate: bool = setting(False, "for millions of texts: likely neighbours only, recall measured (extra `index`)")
 
     def run(self) -> None:
         """Find and show the pairs."""

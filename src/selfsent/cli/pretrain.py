@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import MISSING, dataclass
 from functools import partial
-from typing import ClassVar
 
 from selfsent.cli.console import CommandProgress, show
 from selfsent.cli.options import CORPUS, FILES, HOLD_OUT, Reading, Resumable
@@ -23,14 +22,12 @@ class Pretrain(Reading, Resumable):
     --base DIR.
     """
 
-    also: ClassVar = (
+    also = (
         ("encoder", Options, None),
         ("settings (one pass over the text if nothing says how long)", Settings, DEFAULTS),
     )
 
-    main_options: ClassVar = (
-        "output text_column vocabulary_size layers hidden_size budget hold_out tokenizer resume overwrite"
-    )
+    main_options = "output text_column vocabulary_size layers hidden_size budget hold_out tokenizer resume overwrite"
 
     corpus: tuple[str, ...] = CORPUS
     tokenizer: str | None = setting(None, "encoder whose tokenizer is used instead of a new one")
@@ -59,7 +56,7 @@ class Table(Reading):
     --method distil --teacher ENCODER
     """
 
-    also: ClassVar = (("table", TableOptions, None),)
+    also = (("table", TableOptions, None),)
 
     corpus: tuple[str, ...] = setting((), f"{FILES}; none with --tokenizer", positional=True, nargs="*")
     output: str = setting(MISSING, "the table is in OUTPUT/model")

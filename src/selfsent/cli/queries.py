@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from dataclasses import MISSING, dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any
 
 from selfsent.cli.console import counting, notice, show
 from selfsent.cli.options import CORPUS, Reading
@@ -32,16 +32,12 @@ class Queries(Reading):
     Was the command interrupted? Give it again, and it goes on where it stopped.
     """
 
-    main_options: ClassVar = (
-        "text_column title_column output queries_from llm count prompt round_trip exclude overwrite"
-    )
+    main_options = "text_column title_column output queries_from llm count prompt round_trip exclude overwrite"
 
     corpus: tuple[str, ...] = CORPUS
     output: str = setting(MISSING, "a .csv, .tsv, .jsonl or .parquet file")
     title_column: str | None = setting(None, "column with titles, such as subject")
-    queries_from: str = setting(
-        _EXTRACTION, "parts of the texts, or an OpenAI-compatible address (key: OPENAI_API_KEY)"
-    )
+    queries_from: str = setting(_EXTRACTION, "parts of texts, or an OpenAI-compatible address (key: OPENAI_API_KEY)")
     llm: str = setting("", "the language model at that address, such as llama3.2")
     count: int = setting(3, "queries of a text, from a language model", minimum=1, maximum=20)
     prompt: str | None = setting(None, "file with another prompt: {text} and {count} stand for what they say")
@@ -71,11 +67,10 @@ class Queries(Reading):
         if self.queries_from != _EXTRACTION:
             endpoint = Endpoint(self.queries_from, self.llm, self.timeout, parallel=self.parallel)
         texts = texts_of(self.read(self.corpus, carry=() if title is None else (title,), split_sentences=False), title)
-        given = self.values("count", "round_trip", "base", "seed", "overwrite")
+        how: dict[str, Any] = {"endpoint": endpoint, "prompt": prompt, "notice": notice}
+        how |= self.values("count", "round_trip", "base", "seed", "overwrite")
         with endpoint or nullcontext(), counting("making queries", len(texts)) as done:
-            found = make_queries(
-                texts, self.output, endpoint=endpoint, prompt=prompt, advance=done, notice=notice, **given
-            )
+            found = make_queries(texts, self.output, advance=done, **how)
         for row in found.rows[:: max(1, len(found.rows) // _SHOWN)][:_SHOWN]:
             show(f"{shortened(row['query'], _CELL)}\n    {shortened(row['text'], _CELL)}")
         dropped = found.made - len(found.rows)

@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from selfsent.cli.console import counting, notice, show
 from selfsent.cli.options import FILES, Asking
@@ -41,12 +41,12 @@ class Search(Results, Asking):
     best of them are put in order by a stronger model.
     """
 
-    usage: ClassVar = (
+    usage = (
         "selfsent search MODEL CORPUS QUERY [QUERY ...] [options]\n"
         "       selfsent search --index DIR QUERY [QUERY ...] [options]"
     )
 
-    main_options: ClassVar = "text_column id_column keep top index where rerank word_weight encoded output json"
+    main_options = "text_column id_column keep top index where rerank word_weight encoded output json"
 
     words: tuple[str, ...] = setting(
         (), f"a model; a corpus: {FILES}; and queries", positional=True, nargs="*", metavar="MODEL CORPUS QUERY"
@@ -96,9 +96,8 @@ class Search(Results, Asking):
             raise SettingsError("the query is empty")
         # Path.is_file() would raise for a query too long for a file name.
         if files := [query for query in given if Path(query).suffix and os.path.isfile(query)]:  # noqa: PTH113
-            raise SettingsError(
-                f"{files[0]} is a file, not a query: give several files as a folder or a pattern in quotes"
-            )
+            problem = f"{files[0]} is a file, not a query: give several files as a folder or a pattern in quotes"
+            raise SettingsError(problem)
         if self.index is not None and len(given) > 1 and os.path.isdir(given[0]):  # noqa: PTH112
             raise SettingsError(f"an index knows its model: leave out {given[0]}, or give it as --model")
         reranker, measure = None, "cosine"

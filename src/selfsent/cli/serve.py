@@ -33,9 +33,7 @@ class Serve(Limits, Asking):
     index: str = setting(MISSING, "what selfsent index wrote", positional=True)
     host: str = setting("127.0.0.1", "address to listen on; 0.0.0.0 for all of this machine")
     port: int = setting(8000, "port; 0 for any that is free", minimum=0, maximum=65535)
-    token_file: str | None = setting(
-        None, f"file with the token that clients must send (default: variable {TOKEN}, if any)"
-    )
+    token_file: str | None = setting(None, f"file with the token that clients send (default: variable {TOKEN}, if any)")
     allowed_host: tuple[str, ...] = setting(
         (), "a host name that requests without a token may carry, besides localhost: that of a proxy", repeat=True
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from selfsent.augment.registry import parse_augmenters
 from selfsent.cli import console
@@ -34,16 +34,14 @@ class Train(TrainingText, Resumable):
     --base, --data, --seed, --seeds, --resume and --overwrite; everything else is in the recipe.
     """
 
-    main_options: ClassVar = (
-        "output text_column document_column text_columns method base budget hold_out resume overwrite"
-    )
+    main_options = "output text_column document_column text_columns method base budget hold_out resume overwrite"
 
-    also: ClassVar = (
+    also = (
         ("model", ModelOptions, None),
         ("settings (the defaults are the method's)", Settings, UNSET),
         ("run", RunConfig, None),
     )
-    has_late_options: ClassVar = True
+    has_late_options = True
 
     corpus: tuple[str, ...] = setting(
         (), f"{FILES}; or a recipe: FILE.yaml or a name of selfsent recipes", positional=True, nargs="+"

@@ -169,9 +169,8 @@ class Comparison:
         budgets = [float(budget) for trial in ahead if (budget := trial.arguments.get("budget"))]
         if budgets:
             others = f", and {len(ahead) - len(budgets)} without a clock" if len(budgets) < len(ahead) else ""
-            self.notice(
-                f"{counted(len(budgets), 'run')} of {format_duration(sum(budgets))} in all, scoring included{others}"
-            )
+            runs, whole = counted(len(budgets), "run"), format_duration(sum(budgets))
+            self.notice(f"{runs} of {whole} in all, scoring included{others}")
         found = self._train(found, task, seconds)
         chosen, test = found.chosen, self.hold_out.test
         if test is not None and found.candidates:
@@ -228,9 +227,8 @@ class Comparison:
                     **trial.arguments,
                 )
                 if trial.arguments.get("budget") and run.record.get("steps") == 1:
-                    raise SettingsError(
-                        "its budget was time for one step, which teaches nothing: give a longer `budget`"
-                    )
+                    problem = "its budget was time for one step, which teaches nothing: give a longer `budget`"
+                    raise SettingsError(problem)
             except (TrainingError, SettingsError, BaseEncoderError) as error:
                 reason = getattr(error, "reason", str(error))
                 found = replace(found, failures={**found.failures, trial.name: reason})

@@ -78,9 +78,8 @@ class Adapter:
             DataError: vectors of another size.
         """
         if queries.shape[1] != len(self.shift):
-            raise DataError(
-                f"the adapter is for vectors of {len(self.shift)} numbers, and these have {queries.shape[1]}"
-            )
+            problem = f"the adapter is for vectors of {len(self.shift)} numbers, and these have {queries.shape[1]}"
+            raise DataError(problem)
         rows = unit(queries)
         return unit(np.asarray(rows + rows @ self.down @ self.up + self.shift, np.float32))
 
@@ -93,11 +92,10 @@ class Adapter:
         from safetensors.numpy import save_file
 
         words = np.array([self.words], np.float32)
-        tensors = {"down": self.down, "up": self.up, "shift": self.shift, "words": words}
+        arrays = {"down": self.down, "up": self.up, "shift": self.shift, "words": words}
+        tensors = {key: np.ascontiguousarray(value) for key, value in arrays.items()}
         with atomic_file(path) as temporary:
-            save_file(
-                {key: np.ascontiguousarray(value) for key, value in tensors.items()}, temporary, {"name": self.name}
-            )
+            save_file(tensors, temporary, {"name": self.name})
 
     @classmethod
     def load(cls, path: Path) -> Adapter:

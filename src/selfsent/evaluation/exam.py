@@ -126,12 +126,10 @@ class Exam:
     @property
     def warning(self) -> str:
         """What few queries cannot tell; empty if there are enough."""
-        scored = len(self.queries) // 2
-        half = 1.96 * _DEVIATION / max(1, scored) ** 0.5
-        few = (
-            f"only {counted(len(self.queries), 'query', 'queries')}, half of them to score by: a score's 95 % interval"
-        )
-        return f"{few} will be about ±{half:.0f} points" if len(self.queries) < FEW else ""
+        half = 1.96 * _DEVIATION / max(1, len(self.queries) // 2) ** 0.5
+        few = f"only {counted(len(self.queries), 'query', 'queries')}, half of them to score by"
+        wide = f"a score's 95 % interval will be about ±{half:.0f} points"
+        return f"{few}: {wide}" if len(self.queries) < FEW else ""
 
     def write(self, folder: Path, **about: Any) -> None:
         """Write `corpus.jsonl`, `queries.jsonl`, `qrels/dev.tsv` and `qrels/test.tsv`, and how it was made.

@@ -127,12 +127,10 @@ def measure(
         title: heading of the number, if not the name.
     """
     samples = SCALE * bootstrap(statistic, n, groups=groups, strata=strata, seed=_seed(name))
-    low, high = interval(samples)
     secondary = {key: SCALE * point(other, n) for key, other in (metrics or {}).items()}
-    score = SCALE * point(statistic, n)
-    return Score(
-        name, score, low, high, n, signature, secondary, details or {}, warnings, samples, intervals or {}, title
-    )
+    low, high = interval(samples)
+    about = secondary, details or {}, warnings, samples, intervals or {}, title
+    return Score(name, SCALE * point(statistic, n), low, high, n, signature, *about)
 
 
 def bounds(name: str, statistic: Statistic, n: int, strata: Sequence[NDArray[np.int64]]) -> tuple[float, float]:

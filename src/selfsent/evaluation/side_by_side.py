@@ -11,7 +11,7 @@ from rich.table import Table
 from selfsent.display import span, table_of, text_of
 from selfsent.errors import SettingsError
 from selfsent.evaluation.results import AVERAGE, Result, Score
-from selfsent.evaluation.stats.resampling import Difference, paired
+from selfsent.evaluation.stats.resampling import Difference
 
 _SECONDARY = (
     {"nearest_neighbour": "nearest neighbour", "v_measure": "V-measure"},
@@ -103,8 +103,8 @@ def side_by_side(results: Sequence[Result]) -> Comparison:
         task: tuple(other.scores[task].minus(score) for other in others) for task, score in first.scores.items()
     }
     if len(first.average_over) > 1:
-        means = [(mean.score, mean.samples) for each in shared if (mean := each.average_score)]
-        differences[AVERAGE] = tuple(paired(score, means[0][0], samples, means[0][1]) for score, samples in means[1:])
+        mean, *means = filter(None, (each.average_score for each in shared))
+        differences[AVERAGE] = tuple(each.minus(mean) for each in means)
     return Comparison(tuple(results), shared, differences)
 
 

@@ -229,7 +229,6 @@ def check_request(
         rows = read(path, columns, clean)
         if rows.name in (*chosen, *sets, *scorers, CONTEXT, AVERAGE):
             raise SettingsError(f"{path} would go by the name {rows.name}, which another score has: rename the file")
-        scorers[rows.name] = partial(
-            score, rows, **({"classifier": classifier, "advance": advance} if kind == "labels" else {})
-        )
+        how = {"classifier": classifier, "advance": advance} if kind == "labels" else {}
+        scorers[rows.name] = partial(score, rows, **how)
     return chosen, scorers | sets

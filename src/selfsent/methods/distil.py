@@ -58,9 +58,8 @@ class Distil(MethodOptions):
         if not self.teachers:
             raise SettingsError("distil follows another encoder: give teacher=ENCODER")
         if self.space == "teacher" and (len(self.teachers) > 1 or self.project):
-            raise SettingsError(
-                "space=teacher is the space of one teacher, in its size: leave out others, and `project`"
-            )
+            problem = "space=teacher is the space of one teacher, in its size: leave out others, and `project`"
+            raise SettingsError(problem)
 
     @property
     def teachers(self) -> tuple[str, ...]:

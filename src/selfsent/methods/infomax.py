@@ -84,16 +84,14 @@ class InfomaxLearner(Learner):
     def __init__(self, model: Encoder, options: InfoMax) -> None:
         super().__init__(model, options)
         put_head(model, options)
-        width = getattr(model.pooling_module, "embedding_dimension", model.embedding_size)
-        if width != model.embedding_size:
+        size = model.embedding_size
+        if (width := getattr(model.pooling_module, "embedding_dimension", size)) != size:
             raise BaseEncoderError(
                 f"infomax compares sentences with their tokens, and this base narrows its vectors from {width} to"
-                f" {model.embedding_size} numbers after the pooling: choose another base"
+                f" {size} numbers after the pooling: choose another base"
             )
         mlp = options.discriminator == "mlp"
-        self.local_head, self.global_head = (
-            Residual(model.embedding_size) if mlp else nn.Identity() for _ in ("token", "sentence")
-        )
+        self.local_head, self.global_head = (Residual(size) if mlp else nn.Identity() for _ in range(2))
 
     def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
         """The loss of one batch: every token is scored against every sentence of all processes."""

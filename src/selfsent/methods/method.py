@@ -14,8 +14,8 @@ from torch import Tensor, nn
 from selfsent.data.packed import Packed
 from selfsent.data.views.view import View
 from selfsent.errors import SettingsError
-from selfsent.models.encoder import Encoder, Pooling
-from selfsent.models.heads.options import HEADS
+from selfsent.models.encoder import Encoder
+from selfsent.models.heads.options import HEADS, Pooling
 from selfsent.settings import Settings, check_limits
 
 Compares = Literal["nothing", "batch", "texts", "documents"]

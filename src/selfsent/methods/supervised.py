@@ -184,11 +184,7 @@ Cosine.method = Softmax.method.but(
     defaults=Settings(batch_size=16, learning_rate=5e-4, epochs=4),
 )
 
-Triplet.method = Softmax.method.but(
-    name="triplet",
-    learner=TripletLearner,
-    options=Triplet,
-)
+Triplet.method = Softmax.method.but(name="triplet", learner=TripletLearner, options=Triplet)
 
 
 @dataclass(frozen=True)

@@ -24,9 +24,8 @@ def put_head(model: Encoder, options: Any) -> None:
         SettingsError: it has such a head of another shape.
     """
     if model.is_static:
-        raise BaseEncoderError(
-            "heads need a transformer, such as bundled-raw, and this base is a table of token vectors"
-        )
+        problem = "heads need a transformer, such as bundled-raw, and this base is a table of token vectors"
+        raise BaseEncoderError(problem)
     if isinstance(options, NgramOptions):
         from selfsent.models.heads.ngram_cnn import ngram_modules
 
@@ -36,9 +35,8 @@ def put_head(model: Encoder, options: Any) -> None:
         if not model.token_modules:
             model.put_before_pooling(modules, options.filters * len(windows))
         elif list(map(_shape, model.token_modules)) != list(map(_shape, modules)):
-            raise SettingsError(
-                "this base has an n-gram CNN of another shape: give the options that it was trained with"
-            )
+            problem = "this base has an n-gram CNN of another shape: give the options that it was trained with"
+            raise SettingsError(problem)
     elif model.pooling != CNN_POOL:
         from selfsent.models.heads.cnn_pool import CnnPool
 

@@ -98,9 +98,8 @@ def refuse_unsafe(directory: Path) -> None:
     for path in paths:
         pure = PurePosixPath(path), PureWindowsPath(path)
         if any(each.anchor or ".." in each.parts for each in pure):
-            raise BaseEncoderError(
-                f"{directory}/modules.json names {path!r}, which is elsewhere: a model is one directory"
-            )
+            problem = f"{directory}/modules.json names {path!r}, which is elsewhere: a model is one directory"
+            raise BaseEncoderError(problem)
     folders = {directory, *(directory / path for path in paths)}
     folders |= {below for path in paths if path for below in (directory / path).rglob("*") if below.is_dir()}
     for folder in sorted(folders):
@@ -121,9 +120,8 @@ def refuse_unsafe(directory: Path) -> None:
         for file in sorted(folder.glob("*.safetensors.index.json")):  # by its end a part is read as what it is
             parts = read_json(file).get("weight_map")
             if not isinstance(parts, dict) or not all(_PART.fullmatch(str(part)) for part in parts.values()):
-                raise BaseEncoderError(
-                    f"{file} names weights that are no safetensors file beside it: ask for another copy"
-                )
+                problem = f"{file} names weights that are no safetensors file beside it: ask for another copy"
+                raise BaseEncoderError(problem)
     if damaged := broken_seal(directory):
         raise BaseEncoderError(f"{damaged} is damaged: it is not as it was written: copy the model again, or train it")
 

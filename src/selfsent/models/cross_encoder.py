@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from selfsent.data.packed import Packed
 from selfsent.files import read_json
 from selfsent.foreign.transformers import silent
-from selfsent.models.encoder import Encoder, Pooling
+from selfsent.models.encoder import Encoder
 from selfsent.models.heads.language_model import save_head
 from selfsent.models.heads.options import POOLINGS
 from selfsent.models.loading import transformer_alone
@@ -31,7 +31,7 @@ class CrossEncoder(Encoder):
     def __init__(self, encoder: Encoder, outputs: int, activation: nn.Module) -> None:
         from sentence_transformers.base.modules import Dense
 
-        encoder = transformer_alone(encoder, cast(Pooling, encoder.pooling) if encoder.pooling in POOLINGS else "cls")
+        encoder = transformer_alone(encoder, encoder.pooling if encoder.pooling in POOLINGS else "cls")
         super().__init__(encoder.sentence_transformer, encoder.language_model_head)
         width = encoder.embedding_size
         self.hidden: Any = Dense(width, width)

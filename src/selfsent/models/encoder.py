@@ -7,7 +7,7 @@ import logging
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -25,8 +25,6 @@ from selfsent.models.heads.options import CNN_POOL
 from selfsent.models.token_states import TokenStates
 
 logger = logging.getLogger(__name__)
-
-Pooling = Literal["cls", "mean", "max", "lasttoken"]
 
 
 def pooling_index(sentence_transformer: Any) -> int | None:
@@ -61,10 +59,7 @@ class Encoder(nn.Module):
     """(tokens, d) last-layer states of every token of a packed batch, in packed order."""
 
     def __init__(
-        self,
-        sentence_transformer: Any,
-        language_model_head: LanguageModelHead | None = None,
-        whole: Path | None = None,
+        self, sentence_transformer: Any, language_model_head: LanguageModelHead | None = None, whole: Path | None = None
     ) -> None:
         super().__init__()
         self.sentence_transformer, self.language_model_head = sentence_transformer, language_model_head
@@ -137,9 +132,8 @@ class Encoder(nn.Module):
         """
         model, index = self.sentence_transformer, self._pooling_index
         if any(getattr(module, "in_features", width) != width for module in list(model)[index + 1 :]):
-            raise BaseEncoderError(
-                f"the dense layer after its pooling takes no vectors of width {width}: choose another base"
-            )
+            problem = f"the dense layer after its pooling takes no vectors of width {width}: choose another base"
+            raise BaseEncoderError(problem)
         pooling = type(model[index])(**{**model[index].get_config_dict(), "embedding_dimension": width})
         pooling.load_state_dict(model[index].state_dict())
         self.put_pooling(pooling)
@@ -163,9 +157,8 @@ class Encoder(nn.Module):
         if self.token_modules:
             raise BaseEncoderError(f"this base has modules before its pooling, which layers={layers} would replace")
         if self.transformer is not self.sentence_transformer[0].model:
-            raise BaseEncoderError(
-                f"sentence-transformers reads only the last layer of this base: leave out layers={layers}"
-            )
+            problem = f"sentence-transformers reads only the last layer of this base: leave out layers={layers}"
+            raise BaseEncoderError(problem)
         config = self.transformer.config
         self.put_before_pooling([layer_mean(self.hidden_size, config.num_hidden_layers, layers)], self.hidden_size)
         config.output_hidden_states = True
@@ -292,9 +285,8 @@ class Encoder(nn.Module):
     def require_transformer(self, why: str) -> None:
         """Raise a `BaseEncoderError` that begins with a reason, unless there is a transformer."""
         if self.is_static:
-            raise BaseEncoderError(
-                f"{why}, and this base is a table of token vectors: choose a transformer, such as bundled-raw"
-            )
+            problem = f"{why}, and this base is a table of token vectors: choose a transformer, such as bundled-raw"
+            raise BaseEncoderError(problem)
 
     def require_head(self, purpose: str, hidden: bool = True) -> LanguageModelHead:
         """The language-model head; a new one, with a warning, when the base came without.

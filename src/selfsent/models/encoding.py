@@ -139,10 +139,7 @@ def telling_cuts(model: Encoder) -> Iterator[None]:
 
 
 def encode(
-    model: Encoder,
-    texts: Sequence[str],
-    advance: Callable[[int], None] = lambda count: None,
-    side: Side | None = None,
+    model: Encoder, texts: Sequence[str], advance: Callable[[int], None] = lambda count: None, side: Side | None = None
 ) -> NDArray[np.float32]:
     """The vectors of sentences, as `encode` of SentenceTransformer gives them, `encode_query` or `encode_document`.
 

@@ -15,11 +15,11 @@ from selfsent.foreign.transformers import silent
 from selfsent.lexical.scores import LARGEST, SEARCH_FILE
 from selfsent.models.bases import below_adapter, resolve
 from selfsent.models.dropout import DROPOUTS, without_dropout
-from selfsent.models.encoder import Encoder, Pooling, pooling_index
+from selfsent.models.encoder import Encoder, pooling_index
 from selfsent.models.encoding import pack, prompt_of
 from selfsent.models.heads.language_model import HEAD_FILE, load_head, predicts_by_decoder
 from selfsent.models.heads.layers import is_layer_mean
-from selfsent.models.heads.options import CNN_POOL, POOLINGS
+from selfsent.models.heads.options import CNN_POOL, POOLINGS, Pooling
 from selfsent.models.lora import merge, require_peft
 from selfsent.models.prompts import Prompts
 from selfsent.models.saved import is_static, load_sentence_transformer, modules_of, transformer_folder
@@ -58,9 +58,8 @@ def load_encoder(
     try:
         if is_static(directory):
             if pooling not in (None, "mean"):
-                raise BaseEncoderError(
-                    f"{base} is a table of token vectors, which takes means: leave out pooling={pooling}"
-                )
+                problem = f"{base} is a table of token vectors, which takes means: leave out pooling={pooling}"
+                raise BaseEncoderError(problem)
             encoder = _load_static(directory)
         else:
             encoder = _load_transformer(base, directory, pooling, dropout, keep_adapter)
@@ -128,10 +127,7 @@ def _load_transformer(
     with torch.random.fork_rng([]):
         torch.manual_seed(0)  # weights missing in the files, such as a pooler, are the same in every process
         model = load_sentence_transformer(
-            directory,
-            device="cpu",
-            config_kwargs=rates,
-            model_kwargs={"dtype": torch.float32, "use_safetensors": True},
+            directory, device="cpu", config_kwargs=rates, model_kwargs={"dtype": torch.float32, "use_safetensors": True}
         )
     if getattr(model[0].model.config, "is_encoder_decoder", False):
         _keep_encoder_half(base, model[0], bool(modules))

@@ -90,6 +90,5 @@ def _kind(module: object) -> str:
 
 
 def _refused(what: str) -> BaseEncoderError:
-    return BaseEncoderError(
-        f"the trained model has {what}, so its weights cannot be merged with those of the base: leave out the warranty"
-    )
+    problem = f"the trained model has {what}, so its weights cannot be merged with those of the base"
+    return BaseEncoderError(f"{problem}: leave out the warranty")

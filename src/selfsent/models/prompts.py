@@ -55,9 +55,8 @@ class Prompts:
         given = {name: text for name, text in (("query", query), ("document", document)) if text is not None}
         if not keep:
             if given:
-                raise SettingsError(
-                    f"`{next(iter(given))}_prompt` is a prompt, and prompts=False takes none: give one of them"
-                )
+                problem = f"`{next(iter(given))}_prompt` is a prompt, and prompts=False takes none: give one of them"
+                raise SettingsError(problem)
             return cls()
         about = read_json(directory / "config_sentence_transformers.json")
         own = about.get("prompts")

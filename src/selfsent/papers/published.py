@@ -135,9 +135,8 @@ class Published:
         origins: dict[str, str] = {}
         notes: dict[str, int] = {}
         for row in self.rows:
-            origin = origins.setdefault(
-                f"{row['paper']} table {row['table']}, {row['group']}", ascii_lowercase[len(origins)]
-            )
+            where = f"{row['paper']} table {row['table']}, {row['group']}"
+            origin = origins.setdefault(where, ascii_lowercase[len(origins)])
             values = (f"{row['values'][task]:.2f}" if task in row["values"] else "" for task in columns)
             cells.append([row["method"], origin + marked(row["footnotes"], notes), *values])
         below = [MEANING] if any(each.leaked for each in results) else []

@@ -104,9 +104,7 @@ def _text(name: str, mirror: str | Path | None) -> Need:
 
 def _task(task: str, mirror: str | Path | None) -> Need:
     sets = TASKS[task].datasets
-    here = (
-        (each.hub and _cached(each.repository, "datasets")) or (mirror and each.is_in(Path(mirror))) for each in sets
-    )
+    here = ((one.hub and _cached(one.repository, "datasets")) or (mirror and one.is_in(Path(mirror))) for one in sets)
     return _need(task, all(here), all(each.hub for each in sets))
 
 
@@ -129,9 +127,8 @@ def _model(name: str, mirror: str | Path | None) -> Need:
 
 
 def _need(name: str, here: bool, hub: bool = False) -> Need:
-    return Need(
-        name, here, hub, where_of(name) or ("fetched from the Hugging Face hub when the recipe runs" if hub else "")
-    )
+    fetched = "fetched from the Hugging Face hub when the recipe runs" if hub else ""
+    return Need(name, here, hub, where_of(name) or fetched)
 
 
 def _cached(name: str, kind: str) -> bool:

@@ -186,7 +186,6 @@ def train_seeds(
         directory.update(status="finished")
     if not done.figures:
         why = next(iter(done.failures.values()))
-        raise TrainingError(
-            f"all {count} seeds failed; the first one: {why}; give `overwrite` and a lower learning rate"
-        )
+        problem = f"all {count} seeds failed; the first one: {why}; give `overwrite` and a lower learning rate"
+        raise TrainingError(problem)
     return done

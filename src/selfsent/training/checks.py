@@ -57,9 +57,8 @@ def labels_of(wanted: Labels, method: str, corpus: Corpus, rows: np.ndarray) -> 
     chosen = values[rows]
     if (chosen == chosen[0]).all():
         same = names[int(chosen[0])] if names else f"{chosen[0]:g}"
-        raise SettingsError(
-            f"all {len(rows):,} rows have the same {wanted.kind}, {same}: {method} has nothing to learn"
-        )
+        problem = f"all {len(rows):,} rows have the same {wanted.kind}, {same}: {method} has nothing to learn"
+        raise SettingsError(problem)
     return found
 
 

@@ -204,9 +204,8 @@ class Loop:
             total, count = total + float(loss.total.detach()), count + loss.count
             sentences, tokens = sentences + len(views[0]), tokens + sum(view.tokens for view in views)
         total, count = self._over_processes(total, count)
-        norm = scale_and_clip(
-            self.optimizer, self.learner.parameters(), world_size() / (count or 1), self.settings.clip
-        )
+        scale = world_size() / (count or 1)
+        norm = scale_and_clip(self.optimizer, self.learner.parameters(), scale, self.settings.clip)
         if not (math.isfinite(total) and math.isfinite(norm)):
             what = "gradient" if math.isfinite(total) else "loss"
             raise self._stop(f"the {what} is not finite at step {step + 1}", self.step - 1)

@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import MISSING
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -19,17 +19,10 @@ from selfsent.methods.method import STATIC_STEPS, MethodOptions
 from selfsent.methods.positives import NOISES
 from selfsent.methods.postprocessing import whitened
 from selfsent.models.bases import resolve, weights_digest
-from selfsent.models.encoder import Pooling
-from selfsent.models.heads.options import CNN_POOL, HEADS, POOLINGS, name_of
+from selfsent.models.heads.options import CNN_POOL, HEADS, POOLINGS, Pooling, name_of
 from selfsent.models.lora import require_peft
 from selfsent.models.prompts import Prompts
-from selfsent.models.saved import (
-    is_bare_table,
-    is_sentence_encoder,
-    is_static,
-    is_trained_transformer,
-    saved_pooling,
-)
+from selfsent.models.saved import is_bare_table, is_sentence_encoder, is_static, is_trained_transformer, saved_pooling
 from selfsent.settings import DURATIONS, WITHOUT_STEPS, Settings, split_arguments
 from selfsent.training.checks import KnownLabels, facts_of, labels_of
 from selfsent.training.defaults import (
@@ -240,7 +233,7 @@ def make_plan(method: Method, base: str | Path | None = None, **changes: Any) ->
     _check(method, settings, options, whiten, model.sizes)
     if pooling is None and head != CNN_POOL:
         own = saved or method.pooling
-        pooling = cast(Pooling, own) if own in POOLINGS else None
+        pooling = own if own in POOLINGS else None
     joins = any(view.second_column is not None for view in options.views())
     prompts = Prompts.of(directory, model.query_prompt, model.document_prompt, model.prompts and not joins)
     made = method, options, settings, str(base), pooling, dropout, float(whiten), ignored, longest, chosen_head

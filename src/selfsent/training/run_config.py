@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from selfsent.errors import SettingsError
-from selfsent.models.heads.options import HEADS
+from selfsent.models.heads.options import HEADS, Pooling
 from selfsent.naming import names
 from selfsent.settings import check_limits, setting
 
@@ -25,16 +25,11 @@ class ModelOptions:
     """
 
     preset: str | None = setting(None, "published: exactly the paper's settings", flags=("--settings",))
-    pooling: Literal["cls", "mean", "max", "lasttoken"] | None = setting(
-        None, "pooling (default: the base's or method's)"
-    )
+    pooling: Pooling | None = setting(None, "pooling (default: the base's or method's)")
     head: str | None = setting(None, "a CNN to put before, or in place of, the pooling", choices=tuple(HEADS))
     dropout: float | None = setting(None, "dropout rate of the encoder, instead of its own", minimum=0.0, maximum=0.99)
     lora: int | None = setting(
-        None,
-        "train adapters of this rank (LoRA), such as 16, and leave the transformer be",
-        minimum=1,
-        maximum=1024,
+        None, "train adapters of this rank (LoRA), such as 16, and leave the transformer be", minimum=1, maximum=1024
     )
     keep_adapter: bool = setting(False, "save the adapter of --lora by itself, instead of merged with the base")
     whiten: float | None = setting(
@@ -75,9 +70,7 @@ class RunConfig:
     sentences: int | None = setting(None, "train on N rows at most, drawn at random, the same for every seed")
     data: str | None = setting(None, "mirror of evaluation data sets (default: SELFSENT_DATA, then the hub)")
     checkpoint_every: int | None = setting(None, "steps between checkpoints (default: ten in a run)", minimum=1)
-    keep: int | None = setting(
-        None, "checkpoints kept, also of a finished run (default: two while it runs, none afterwards)", minimum=2
-    )
+    keep: int | None = setting(None, "checkpoints kept (default: two while it runs, none of a finished run)", minimum=2)
     dev: str | None = setting(None, "score along the way: context, or a task such as stsb-dev")
     dev_every: int | None = setting(None, "steps between these scores (default: a tenth of the run)", minimum=1)
     keep_best: bool = setting(False, "keep the model with the best dev score instead of the last")

@@ -134,9 +134,8 @@ class RunDirectory:
     def _hold(self) -> None:
         """Lock out other processes while this object exists."""
         if rank() == 0 and self._lock is None:
-            self._lock = lock_directory(
-                self.path, f"another selfsent works in {self.path}: wait for it, or choose another `output`"
-            )
+            busy = f"another selfsent works in {self.path}: wait for it, or choose another `output`"
+            self._lock = lock_directory(self.path, busy)
             if self._text() != self._seen:
                 raise RunError(f"another selfsent has written to {self.path} meanwhile: give the command again")
 

@@ -152,10 +152,8 @@ def built_like_bert(model: Encoder) -> bool:
     """
     layers = list(getattr(getattr(model.transformer, "encoder", None), "layer", ()))
     kind = model.transformer.config.model_type
-    halves = ("attention", "feed_forward_chunk")  # cross-attention goes between the two
-    fits = (
-        model.states.runs_packed and bool(layers) and all(hasattr(layer, half) for layer in layers for half in halves)
-    )
+    parts = ("attention", "feed_forward_chunk")  # cross-attention goes between the two
+    fits = model.states.runs_packed and bool(layers) and all(hasattr(each, part) for each in layers for part in parts)
     if kind in _BERT_LIKE and not fits:
         raise BaseEncoderError(
             f"with transformers {metadata.version('transformers')} a {kind} has no tied decoder, as it had: install the"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from selfsent.settings import check_limits, setting
 
 NGRAM_CNN, CNN_POOL = "ngram-cnn", "cnn-pool"
-POOLINGS = ("cls", "mean", "max", "lasttoken")
+Pooling = Literal["cls", "mean", "max", "lasttoken"]
+POOLINGS: tuple[Pooling, ...] = get_args(Pooling)
 
 
 @dataclass(frozen=True)
@@ -18,9 +19,7 @@ class NgramOptions:
     windows: Literal["1,3,5", "3,5,7"] = setting("1,3,5", "tokens that each convolution sees")
     filters: int = setting(256, "channels of each convolution", minimum=1)
     activation: Literal["none", "relu"] = setting("none", "what follows the convolutions")
-    masked: bool = setting(
-        True, "padding counts as zero; if not, a vector depends on its batch, as in the authors' code"
-    )
+    masked: bool = setting(True, "padding is zero; if not, a vector depends on its batch, as in the authors' code")
 
     def __post_init__(self) -> None:
         check_limits(self)
