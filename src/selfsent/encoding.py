@@ -86,10 +86,9 @@ class BatchEncoder:
         """
         arrow, frame = hasattr(batch, "schema") and hasattr(batch, "num_rows"), hasattr(batch, "assign")
         if not arrow and not frame and not isinstance(batch, Mapping):
-            raise SettingsError(
-                f"a batch is {type(batch).__name__}; it must be a pandas DataFrame, a pyarrow Table or a dictionary of"
-                " numpy arrays"
-            )
+            problem = f"a batch is {type(batch).__name__}"
+            advice = "it must be a pandas DataFrame, a pyarrow Table or a dictionary of numpy arrays"
+            raise SettingsError(f"{problem}; {advice}")
         names = list(batch.schema.names if arrow else batch)
         if self.text_column not in names:
             raise CorpusError(f"a batch has no column {self.text_column!r}; it has {', '.join(map(repr, names))}")

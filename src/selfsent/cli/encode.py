@@ -40,10 +40,9 @@ class Encode(Carrying, Sized):
         check_outputs({"--output": self.output}, [*self.corpus, *self.exclude])
         check_output(output)
         if output.suffix != ".parquet" and self.carried():
-            raise SettingsError(
-                f"{output} has room for vectors alone, in the order of the input's rows: give a .parquet file, or leave"
-                " out --id-column and --keep"
-            )
+            problem = f"{output} has room for vectors alone, in the order of the input's rows"
+            advice = "give a .parquet file, or leave out --id-column and --keep"
+            raise SettingsError(f"{problem}: {advice}")
         corpus = self.read(self.corpus, min_rows=1)
         model = self.load(self.model, corpus)
         with counting("encoding", len(corpus)) as done:

@@ -110,10 +110,9 @@ class Index(WithVectors, Sized):
             asked = list[str]()
             student = self.load(self.query_model, None, asked)
             if not share_space((asked[0], student.space), (seen[0], model.space)):
-                raise SettingsError(
-                    f"{self.query_model} has no vectors of the space of {name}, so their cosines say nothing: train it"
-                    f" by selfsent train --method distil --teacher {name} --space teacher"
-                )
+                problem = f"{self.query_model} has no vectors of the space of {name}, so their cosines say nothing"
+                advice = f"train it by selfsent train --method distil --teacher {name} --space teacher"
+                raise SettingsError(f"{problem}: {advice}")
             model.lexical_weight = student.lexical_weight  # words make up for what who asks does not know
         with counting("reading vectors" if self.encoded else "encoding", len(corpus)) as done:
             if old:

@@ -37,10 +37,9 @@ class Label(Reading):
     def run(self) -> None:
         """Draw, ask and write."""
         if not sys.stdin.isatty():
-            raise SettingsError(
-                "label asks you about pairs of sentences, and standard input is no terminal: run it in one, or write a"
-                " file of text, text, score, separated by tabs, yourself"
-            )
+            problem = "label asks you about pairs of sentences, and standard input is no terminal"
+            advice = "run it in one, or write a file of text, text, score, separated by tabs, yourself"
+            raise SettingsError(f"{problem}: {advice}")
         self.check_corpus(self.corpus)
         from selfsent.comparison.label import Judgements, draw_pairs, spread_sentences
         from selfsent.evaluation.encoders import as_encoder, check_model

@@ -152,10 +152,9 @@ def of_files(folder: Path, documents: Vectors, queries: Vectors, name: str) -> E
     found = []
     for what, texts, rows in zip(("queries", "corpus"), texts_in(folder), (queries, documents), strict=True):
         if len(texts) != len(rows) or rows.shape[1] != documents.shape[1]:
-            raise DataError(
-                f"the vectors of {what} have the shape {rows.shape}, and {folder} has {len(texts):,} lines there; give"
-                " a vector of one size for each line, in order"
-            )
+            problem = f"the vectors of {what} have the shape {rows.shape}, and {folder} has {len(texts):,} lines there"
+            advice = "give a vector of one size for each line, in order"
+            raise DataError(f"{problem}; {advice}")
         found.append(_looked_up(dict(zip(texts, rows, strict=True))))
     return Encoder(found[1], name, searching=found)
 

@@ -317,10 +317,9 @@ def draw_exam(
         query = query if letters(fewer) in drawn else fewer
         drawn[letters(query)] = Query(query, kind, tuple(right))
     if len(drawn) < 2 and kept is not None:
-        raise DataError(
-            "no two documents can be asked for that hold nothing but sentences which the run kept apart: give other"
-            " texts, or hold out more when training (hold_out)"
-        )
+        problem = "no two documents can be asked for that hold nothing but sentences which the run kept apart"
+        advice = "give other texts, or hold out more when training (hold_out)"
+        raise DataError(f"{problem}: {advice}")
     if len(drawn) < 2:
         where = "no text has a title" if paired else "no text has a title, or several sentences that are its own"
         raise DataError(

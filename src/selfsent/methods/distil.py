@@ -134,10 +134,9 @@ class DistilLearner(Learner):
 
             model.sentence_transformer.append(Dense(own, wanted, activation_function=nn.Identity()))
         elif wanted != own and not options.is_batchwise:
-            raise SettingsError(
-                f"the vectors of the teacher {options.teacher} have {wanted} numbers, those of the base {own}:"
-                " give project=True to add a dense layer, or another `objective`, `teacher` or `base`"
-            )
+            problem = f"the vectors of the teacher {options.teacher} have {wanted} numbers, those of the base {own}"
+            advice = "give project=True to add a dense layer, or another `objective`, `teacher` or `base`"
+            raise SettingsError(f"{problem}: {advice}")
         elif wanted != own:
             self.bridge = nn.Linear(own, wanted, bias=False)
 

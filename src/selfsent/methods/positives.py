@@ -140,7 +140,6 @@ class PairOptions(ViewOptions):
         """
         if not (model.dropout_rate or self.varied):
             dropout = "" if model.is_static else "dropout=0.1, or "
-            raise SettingsError(
-                "the two views of a sentence would be identical: this base has no dropout and no noise is set;"
-                f" give positives=neighbours if the corpus has documents, or {dropout}delete_words=0.3"
-            )
+            problem = "the two views of a sentence would be identical: this base has no dropout and no noise is set"
+            advice = f"give positives=neighbours if the corpus has documents, or {dropout}delete_words=0.3"
+            raise SettingsError(f"{problem}; {advice}")

@@ -301,10 +301,9 @@ class Encoder(nn.Module):
         self.require_transformer(f"{purpose} predicts words by a transformer's head")
         config: Any = self.transformer.config
         if hidden and not has_masked_language_model(config):
-            raise BaseEncoderError(
-                f"{purpose} hides words, and transformers has no masked language model for {config.model_type!r}:"
-                " choose another base or method"
-            )
+            problem = f"{purpose} hides words, and transformers has no masked language model for {config.model_type!r}"
+            advice = "choose another base or method"
+            raise BaseEncoderError(f"{problem}: {advice}")
         if self.language_model_head is None:
             self.language_model_head = new_head(self.transformer).to(self.device)
             if self.language_model_head.own_tensors(self.transformer):

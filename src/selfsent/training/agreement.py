@@ -29,10 +29,9 @@ def check_agreement(config: dict[str, Any]) -> None:
     for number, (name, theirs) in enumerate(others, 1):
         if difference := _first_difference(first[1], theirs):
             where, one, other = difference
-            raise RunError(
-                f"process {number} on {name} has another {where} ({other}) than process 0 on {first[0]} ({one}): give"
-                " all machines the same files, encoders and options"
-            )
+            problem = f"process {number} on {name} has another {where} ({other}) than process 0 on {first[0]} ({one})"
+            advice = "give all machines the same files, encoders and options"
+            raise RunError(f"{problem}: {advice}")
 
 
 def first_difference(old: Any, new: Any, exclude: Collection[str] = ()) -> str | None:

@@ -126,10 +126,9 @@ def reject_constant(model: Encoder, template: Template) -> None:
     with without_dropout(model):
         unit = F.normalize(model(packed.to(model.device)).float(), dim=-1)
     if float((unit - unit[:1]).norm(dim=-1).max()) < 1e-5:
-        raise SettingsError(
-            f"sentences that begin alike all have the same vector with pooling={model.pooling}:"
-            " the first token of a causal model sees no other; give pooling=mean or lasttoken"
-        )
+        problem = f"sentences that begin alike all have the same vector with pooling={model.pooling}"
+        advice = "the first token of a causal model sees no other; give pooling=mean or lasttoken"
+        raise SettingsError(f"{problem}: {advice}")
 
 
 def reject_wordless(tokenizer: Any, noise: Noise, texts: Sequence[str]) -> None:
@@ -143,10 +142,9 @@ def reject_wordless(tokenizer: Any, noise: Noise, texts: Sequence[str]) -> None:
     encoded = tokenizer(list(texts), add_special_tokens=False)
     single = sum(len(set(encoded.word_ids(number))) < 2 for number in range(len(texts)))
     if single > len(texts) / 2:
-        raise SettingsError(
-            f"noise on words can do nothing: {single} of {len(texts)} texts are one word to this base's tokenizer;"
-            " put spaces between the words first, or do without noise, such as with crop_words=0"
-        )
+        problem = f"noise on words can do nothing: {single} of {len(texts)} texts are one word to this base's tokenizer"
+        advice = "put spaces between the words first, or do without noise, such as with crop_words=0"
+        raise SettingsError(f"{problem}; {advice}")
 
 
 def reject_alike(batches: Batches) -> None:

@@ -80,10 +80,9 @@ def default_settings(method: Method, base: str | Path, lora: bool = False) -> Se
         small = _parameters(directory) <= LARGE and not knows
         return method.defaults if small else method.defaults.but(learning_rate=method.large_learning_rate)
     if method.static is None:
-        raise SettingsError(
-            f"{method.name} needs a transformer, and {base} is a table of token vectors: give another `base`, such as"
-            f" {RAW}, or leave it out"
-        )
+        problem = f"{method.name} needs a transformer, and {base} is a table of token vectors"
+        advice = f"give another `base`, such as {RAW}, or leave it out"
+        raise SettingsError(f"{problem}: {advice}")
     is_new = method.static is STATIC and not is_sentence_encoder(directory)
     return NEW_STATIC if is_new else method.static
 

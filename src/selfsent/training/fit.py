@@ -312,10 +312,9 @@ def rows_with_neighbours(
     alone = Documents(np.asarray(corpus.documents)).sizes(rows) < 2
     left = int(len(rows) - alone.sum())
     if left < 2:
-        raise SettingsError(
-            f"{plan.method.name} reads the neighbours of a sentence, and no document has two sentences: give"
-            " split_sentences=True if a text holds several, or check the document column"
-        )
+        problem = f"{plan.method.name} reads the neighbours of a sentence, and no document has two sentences"
+        advice = "give split_sentences=True if a text holds several, or check the document column"
+        raise SettingsError(f"{problem}: {advice}")
     if alone.any():
         lost = len(rows) - left
         their = "is alone in its document" if lost == 1 else "are alone in their document"

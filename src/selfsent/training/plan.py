@@ -139,10 +139,9 @@ class Plan:
         """
         plan = dataclasses.replace(self, options=self.options.fitted(**facts_of(corpus)))
         if plan.columns > len(corpus.view_columns):
-            raise SettingsError(
-                f"{plan.method.name} needs {plan.columns} text columns; the corpus has {len(corpus.text_columns)}:"
-                " name them with text_columns"
-            )
+            problem = f"{plan.method.name} needs {plan.columns} text columns; the corpus has {len(corpus.text_columns)}"
+            advice = "name them with text_columns"
+            raise SettingsError(f"{problem}: {advice}")
         if plan.reads_documents and corpus.documents is None:
             raise SettingsError(
                 f"{self.method.name} reads the neighbours of a sentence in its document, and the corpus has no"
@@ -308,10 +307,9 @@ def _check(method: Method, settings: Settings, options: Any, whiten: float, size
         raise SettingsError("whitening turns vectors, so that sizes are lost: leave out `matryoshka` or `whiten`")
     check_batch_size(method, options, settings.batch_size)
     if options.is_batchwise and settings.accumulate > 1:
-        raise SettingsError(
-            f"{method.name} compares the sentences of a batch, and `accumulate` cuts it: give mini_batch_size instead,"
-            " or lower batch_size"
-        )
+        problem = f"{method.name} compares the sentences of a batch, and `accumulate` cuts it"
+        advice = "give mini_batch_size instead, or lower batch_size"
+        raise SettingsError(f"{problem}: {advice}")
     if settings.mini_batch_size and not options.is_batchwise:
         raise SettingsError(f"{method.name} does not compare the sentences of a batch: give accumulate instead")
     if settings.mini_batch_size and method.name == "infomax":

@@ -120,15 +120,13 @@ class RunDirectory:
         if old is None or old.get("status") == _DISCARDED or overwrite:
             return None
         if not resume:
-            raise RunError(
-                f"{self.path} already holds a run: give resume=True to go on, overwrite=True to start again,"
-                " or another `output`"
-            )
+            problem = f"{self.path} already holds a run"
+            advice = "give resume=True to go on, overwrite=True to start again, or another `output`"
+            raise RunError(f"{problem}: {advice}")
         if not is_signed(old):
-            raise RunError(
-                f"{self.path / 'run.json'} is not as it was written: it is damaged, or was changed by hand (then"
-                " take its line checksum out, and it is believed)"
-            )
+            problem = f"{self.path / 'run.json'} is not as it was written"
+            advice = "it is damaged, or was changed by hand (then take its line checksum out, and it is believed)"
+            raise RunError(f"{problem}: {advice}")
         return {name: value for name, value in old.items() if name != "checksum"}
 
     def _hold(self) -> None:

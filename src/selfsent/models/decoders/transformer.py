@@ -155,10 +155,9 @@ def built_like_bert(model: Encoder) -> bool:
     parts = ("attention", "feed_forward_chunk")  # cross-attention goes between the two
     fits = model.states.runs_packed and bool(layers) and all(hasattr(each, part) for each in layers for part in parts)
     if kind in _BERT_LIKE and not fits:
-        raise BaseEncoderError(
-            f"with transformers {metadata.version('transformers')} a {kind} has no tied decoder, as it had: install the"
-            " version of constraints.txt, or train a new decoder with decoder_layers=2"
-        )
+        problem = f"with transformers {metadata.version('transformers')} a {kind} has no tied decoder, as it had"
+        advice = "install the version of constraints.txt, or train a new decoder with decoder_layers=2"
+        raise BaseEncoderError(f"{problem}: {advice}")
     return fits
 
 
