@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 
 from selfsent.augment.augmenter import Augmenter, Change, Sentences
 from selfsent.data.corpus import Corpus
@@ -56,8 +57,6 @@ class Views:
 
     def sample(self, count: int = 5) -> list[dict[str, str]]:
         """Rows spread over the file, with all columns."""
-        import pyarrow.parquet as pq
-
         with pq.ParquetFile(self.path) as file:
             groups = np.linspace(0, file.num_row_groups - 1, count).astype(int).tolist()
             tables = [file.read_row_group(group).slice(number, 1) for number, group in enumerate(groups)]
@@ -189,8 +188,6 @@ def _chunk(
 
 def _unchanged(path: Path) -> dict[str, float]:
     """The share of each augmenter's views that equal the sentence."""
-    import pyarrow.parquet as pq
-
     views, same = Counter[str](), Counter[str]()
     with pq.ParquetFile(path) as file:
         for batch in file.iter_batches(columns=["text", "view1", "view2", "maker1", "maker2"]):
@@ -242,8 +239,6 @@ def with_views(
 
 def _build(corpus: Corpus, made: Path, directory: Path, specs: list[str], key: str) -> None:
     """Turn the file of views into a corpus; with one augmenter, the sentence is the first view."""
-    import pyarrow.parquet as pq
-
     columns = ("text", "view2") if len(specs) == 1 else ("text", "view1", "view2")
     with atomic_directory(directory) as temporary:
         with ExitStack() as opened:

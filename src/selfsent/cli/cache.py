@@ -27,11 +27,8 @@ class Cache(Command):
         from selfsent.cached import clear, entries
         from selfsent.files import cache_folder
 
-        chosen = [
-            entry
-            for entry in entries()
-            if (self.source is None or entry.is_of(self.source)) and entry.age >= (self.older or 0.0)
-        ]
+        old = (entry for entry in entries() if entry.age >= (self.older or 0.0))
+        chosen = [entry for entry in old if self.source is None or entry.is_of(self.source)]
         size = f"{sum(entry.size for entry in chosen) / 1e6:,.1f} MB"
         rows = [[entry.source or entry.kind, f"{entry.size / 1e6:,.1f} MB", _age(entry.age)] for entry in chosen]
         if rows:

@@ -139,10 +139,8 @@ class Cluster(Results):
         words = telling_words((text for batch in texts.batches() for text in batch), by, language=language)
         first = {number: rows[0] for number in range(len(found.sizes)) if len(rows := found.typical(number))}
         typical = dict(zip(first, describe(corpus, map(int, first.values())), strict=True))
-        groups = [
-            {"cluster": number, "size": size, "words": words[number], "typical": typical.get(number)}
-            for number, size in enumerate(found.sizes.tolist())
-        ]
+        sizes = enumerate(found.sizes.tolist())
+        groups = [{"cluster": n, "size": size, "words": words[n], "typical": typical.get(n)} for n, size in sizes]
         if self.over:
             inputs = corpus.input_rows
             rows = np.flatnonzero(inputs.corpus_rows >= 0)

@@ -286,12 +286,9 @@ class Sized(Encoding):
 def _rows_read(corpus: Corpus) -> str:
     """Number of rows and their peculiarities; empty if there are none."""
     inputs, report = corpus.input_rows, corpus.report
-    counts = (
-        (inputs.dropped - report.excluded, "empty"),
-        (int(inputs.repeats.sum()) - len(corpus), "repeated"),
-        (report.excluded, "left out"),
-    )
-    odd = ", ".join(f"{count:,} {what}" for count, what in counts if count)
+    empty, repeated = inputs.dropped - report.excluded, int(inputs.repeats.sum()) - len(corpus)
+    counts = {"empty": empty, "repeated": repeated, "left out": report.excluded}
+    odd = ", ".join(f"{count:,} {what}" for what, count in counts.items() if count)
     line = f"{inputs.rows:,} row{'s' * (inputs.rows != 1)}"
     line += f", split into {len(inputs):,} sentence{'s' * (len(inputs) != 1)}" if inputs.split else ""
     return "\n".join(filter(None, (f"{line} ({odd})" if odd else "", report.changes)))

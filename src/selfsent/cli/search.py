@@ -111,14 +111,13 @@ class Search(Results, Asking):
         if reranker:
             about |= {"rerank": self.rerank, "candidates": max(self.top, reranker.candidates)}
         columns = hit_columns(source, measure)
-        rows = [
-            list(hit_rows(query, hits, source, measure, self.where)) for query, hits in zip(queries, found, strict=True)
-        ]
+        asked = list(zip(queries, found, strict=True))
+        rows = [list(hit_rows(query, hits, source, measure, self.where)) for query, hits in asked]
         about["queries"] = [
             {"query": query, "hits": [{k: v for k, v in hit.items() if k != "query"} for hit in hits]}
             for query, hits in zip(queries, rows, strict=True)
         ]
-        for query, hits in zip(queries, found, strict=True):
+        for query, hits in asked:
             if not hits and self.where:
                 notice(f"no text meets --where {' '.join(self.where)}")
                 continue

@@ -1,8 +1,6 @@
 """Label-free comparison of methods on a text."""
 
-from selfsent.comparison.page import PAGE
-from selfsent.comparison.run import Comparison, compare
-from selfsent.comparison.selection import Candidate, Selection
-from selfsent.comparison.trials import CANDIDATES
-
-__all__ = ["CANDIDATES", "PAGE", "Candidate", "Comparison", "Selection", "compare"]
+from selfsent.comparison.page import PAGE as PAGE
+from selfsent.comparison.run import Comparison as Comparison, compare as compare
+from selfsent.comparison.selection import Candidate as Candidate, Selection as Selection
+from selfsent.comparison.trials import CANDIDATES as CANDIDATES

@@ -138,11 +138,8 @@ class Selection:
         """Warnings about candidates with too few steps, a line each."""
         by_clock = (each for each in self.candidates if each.run.record["asked"]["settings"].get("budget"))
         found = ((each.name, int(each.run.record.get("steps") or 0)) for each in by_clock)
-        return [
-            f"{name} took no more than {counted(steps, 'step')}: too few to judge it by"
-            for name, steps in found
-            if 0 < steps < FEW
-        ]
+        few = ((name, counted(steps, "step")) for name, steps in found if 0 < steps < FEW)
+        return [f"{name} took no more than {steps}: too few to judge it by" for name, steps in few]
 
     @property
     def conclusion(self) -> tuple[str, str]:

@@ -38,11 +38,8 @@ def conclusion(found: Selection) -> tuple[str, str]:
         advice = f"Use {use}, which needs no model, or, where you need vectors, {called}. {_STRONGER}"
         if not ahead:
             return f"No encoder is shown to beat {' and '.join(level)} here", advice
-        every = all(
-            name in found.baselines and score.minus(found.baselines[name]).high < 0
-            for name in ahead
-            for score in dev.values()
-        )
+        words = found.baselines
+        every = all(n in words and score.minus(words[n]).high < 0 for n in ahead for score in dev.values())
         beaten = "every encoder" if every else f"the best encoder, {called},"
         return f"{' and '.join(ahead)} still beat{'s' * (len(ahead) == 1)} {beaten} here", advice
     shown = called.replace("the ", "The ", 1) if best == UNTRAINED else best
@@ -55,10 +52,8 @@ def conclusion(found: Selection) -> tuple[str, str]:
     if gain.low > 0 and found.was_strong:
         start = _named(found.chosen.start)
         there = f"For topics and paraphrases use {start}, which is a sentence encoder already, or {LABEL}."
-        return (
-            beats,
-            f"Use its model where what it was chosen by is what you need: it beats {base}, {gain.shown}. {there}",
-        )
+        where = f"where what it was chosen by is what you need: it beats {base}, {gain.shown}"
+        return beats, f"Use its model {where}. {there}"
     if gain.low > 0:
         return beats, f"Use its model. It beats {base}, too: {gain.shown}."
     how = "It does worse than" if gain.high < 0 else "It is not shown to beat"

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from selfsent.errors import DataError, SettingsError
@@ -90,9 +92,6 @@ class VectorsFile:
             raise DataError(f"{self.path} must hold {CONTENT[self.path.suffix]}: {reason[0]}") from error
 
     def _open_parquet(self) -> None:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
         with pq.ParquetFile(self.path, page_checksum_verification=True) as file:
             schema = file.schema_arrow
             kind, of_text = schema.field("embedding").type, schema.field("text").type
@@ -107,7 +106,6 @@ class VectorsFile:
 
     def _parts_of_parquet(self) -> Iterator[tuple[Vectors, list[str]]]:
         import pyarrow.compute as pc
-        import pyarrow.parquet as pq
 
         with self._read_errors(), pq.ParquetFile(self.path, page_checksum_verification=True) as file:
             for batch in file.iter_batches(TOGETHER, columns=["text", "embedding"]):
@@ -171,9 +169,6 @@ def write_vectors(path: Path, texts: Sequence[str], vectors: Vectors, **about: s
         OutputError: the file cannot be written.
     """
     check_format(path)
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     with atomic_file(path) as temporary:
         column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), vectors.shape[1])
         table = pa.table({"text": pa.array(texts, pa.string()), "embedding": column})

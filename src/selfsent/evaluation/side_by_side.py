@@ -114,12 +114,8 @@ def _shared(results: Sequence[Result]) -> tuple[Result, ...]:
     def items(score: Score) -> tuple[int, str | None]:
         return score.n, dict(part.partition(":")[::2] for part in score.signature.split("|")).get("data")
 
-    first, *others = results
-    tasks = [
-        task
-        for task, score in first.scores.items()
-        if all(task in other.scores and items(other.scores[task]) == items(score) for other in others)
-    ]
-    return tuple(
-        replace(each, scores={task: each.scores[task] for task in tasks}, averaged=first.averaged) for each in results
-    )
+    first = results[0]
+    common = set.intersection(*({(task, items(score)) for task, score in each.scores.items()} for each in results))
+    tasks = [task for task, score in first.scores.items() if (task, items(score)) in common]
+    kept = [{task: each.scores[task] for task in tasks} for each in results]
+    return tuple(replace(each, scores=own, averaged=first.averaged) for each, own in zip(results, kept, strict=True))

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from selfsent.data.vector_files import Vectors
@@ -87,7 +89,6 @@ class WordVectors:
 
     def _rows(self, words: list[str]) -> NDArray[np.int64]:
         """The row of each word, or -1."""
-        import pyarrow as pa
         import pyarrow.compute as pc
 
         rows, lower = (
@@ -99,8 +100,6 @@ class WordVectors:
     @cached_property
     def _table(self) -> tuple[Any, NDArray[np.float32]]:
         """The words, and their memory-mapped vectors, from the cache."""
-        import pyarrow.parquet as pq
-
         try:
             known = self.path.resolve().stat()
         except OSError as error:
@@ -118,9 +117,6 @@ class WordVectors:
         return words, np.memmap(directory / "vectors.f32", np.float32, "r").reshape(len(words), -1)
 
     def _write(self, folder: Path) -> None:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
         words = list[str]()
         with (folder / "vectors.f32").open("wb") as file:
             for block, vectors in word_blocks(self.path):

@@ -219,10 +219,8 @@ def packed_attention(
     if spare := len(query) - packed.tokens:
         sizes.append(spare)
     split = [torch.split(states, sizes) for states in (query, key, value)]
-    parts = [
-        _attend(group, states, causal, window, dropout, scaling)
-        for group, *states in zip(packed.attention_groups, *split, strict=False)
-    ]
+    groups = zip(packed.attention_groups, *split, strict=False)
+    parts = [_attend(group, states, causal, window, dropout, scaling) for group, *states in groups]
     parts += split[2][len(parts) :]  # results of padding are not used
     return parts[0] if len(parts) == 1 else torch.cat(parts)
 

@@ -60,10 +60,8 @@ class _Cached(torch.autograd.Function):
                 torch.autograd.backward(vectors, grads[0][part].to(vectors.dtype))
                 continue
             found = torch.autograd.grad(vectors, ctx.weights, grads[0][part].to(vectors.dtype), allow_unused=True)
-            sums = [
-                new if old is None else old if new is None else old.add_(new)
-                for old, new in zip(sums, found, strict=True)
-            ]
+            both = zip(sums, found, strict=True)
+            sums = [new if old is None else old if new is None else old.add_(new) for old, new in both]
         return None, None, *sums
 
 

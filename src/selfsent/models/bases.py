@@ -24,6 +24,7 @@ transformer; and from raw text alone, without teacher or label, a transformer an
 _KINDS = "a base encoder is a directory, a hub id, or 'bundled' or another that ships with selfsent"
 _HUB_FILES = ["README.md", "*.json", "*.txt", "*.jinja", "*.model", "*.safetensors", "*/*.json", "*/*.safetensors"]
 _PART = re.compile(r"[\w.-]+\.safetensors")
+_PICKLED, _NAMES = (".bin", ".pt", ".pth", ".ckpt", ".pkl"), ("pytorch_model", "model", "adapter_model")
 _HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
 
@@ -103,15 +104,12 @@ def refuse_unsafe(directory: Path) -> None:
     folders = {directory, *(directory / path for path in paths)}
     folders |= {below for path in paths if path for below in (directory / path).rglob("*") if below.is_dir()}
     for folder in sorted(folders):
-        pickles = [
-            path
-            for path in sorted(folder.glob("*"))
-            if path.suffix in (".bin", ".pt", ".pth", ".ckpt", ".pkl")
-            and path.stem.startswith(("pytorch_model", "model", "adapter_model"))
-        ]
+        weights = [each for each in folder.glob("*") if each.suffix in _PICKLED and each.stem.startswith(_NAMES)]
         whole = [folder / f"model.safetensors{end}" for end in ("", ".index.json")]
         beside = {True: [folder / "adapter_model.safetensors"], False: whole}
-        pickles = [path for path in pickles if not any(f.is_file() for f in beside[path.stem.startswith("adapter")])]
+        pickles = [
+            path for path in sorted(weights) if not any(f.is_file() for f in beside[path.stem.startswith("adapter")])
+        ]
         if pickles:
             raise BaseEncoderError(
                 f"{pickles[0]} is a pickle, which may run code when it is opened: only safetensors are read; ask"

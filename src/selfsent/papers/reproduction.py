@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
-from selfsent.display import table_of
+from selfsent.display import span, table_of
 from selfsent.errors import RunError
 from selfsent.evaluation.results import MARK, MEANING
 from selfsent.evaluation.suites import SUITES
@@ -259,16 +259,10 @@ def tables(rows: Sequence[Reproduction]) -> list[Table]:
             published = f"{row.published['value']:g}{std}{marked(row.notes, numbers)}"
             mark = f"{MARK if row.leaked else ''}{marked(row.stand_ins, numbers)}"
             cells.append([f"{row.published['dataset']} ({row.published['metric']})", published])
-            cells[-1] += (
-                ["", "", "", ""]
-                if row.ours is None
-                else [
-                    f"{row.ours:.2f}{mark}",
-                    "" if row.low is None else f"{row.low:.2f} to {row.high:.2f}",
-                    f"{row.difference:+.2f}",
-                    _SAID[row.within] + ("" if row.in_spread is None else f" / {_SAID[row.in_spread]}"),
-                ]
-            )
+            if row.ours is not None:
+                ends = "" if row.low is None or row.high is None else span(row.low, row.high)
+                verdict = _SAID[row.within] + ("" if row.in_spread is None else f" / {_SAID[row.in_spread]}")
+                cells[-1] += [f"{row.ours:.2f}{mark}", ends, f"{row.difference:+.2f}", verdict]
         headings = ["data", "published", "ours", "95 % interval", "difference", "within"]
         title, notes = f"{paper} table {table}: {method} ({group})", [f"({n}) {note}" for note, n in numbers.items()]
         shown.append(table_of(headings, cells, left=(0, 5), title=title, caption="\n".join(notes)))

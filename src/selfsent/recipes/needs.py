@@ -119,10 +119,8 @@ def _model(name: str, mirror: str | Path | None) -> Need:
         source = Path(network.source).expanduser()
         return _need(name, not network.source or network.source in SHIPPED or source.exists())
     if rest:  # module:factory
-        return _need(
-            name,
-            (Path.cwd() / f"{kind.replace('.', '/')}.py").is_file() or find_spec(kind.partition(".")[0]) is not None,
-        )
+        file = Path.cwd() / f"{kind.replace('.', '/')}.py"
+        return _need(name, file.is_file() or find_spec(kind.partition(".")[0]) is not None)
     return _need(name, _cached(name, "hub"), True)
 
 

@@ -184,10 +184,8 @@ def _published(document: Section) -> tuple[Section, ...]:
     entries = document.get("published") or []
     entries = list(entries.values()) if isinstance(entries, Section) else entries
     if not isinstance(entries, list) or not all(isinstance(entry, Section) for entry in entries):
-        document.fail(
-            "published must be a list of sections such as {paper: IS-BERT, table: 4}, or a section of named ones",
-            "published",
-        )
+        shape = "a list of sections such as {paper: IS-BERT, table: 4}, or a section of named ones"
+        document.fail(f"published must be {shape}", "published")
     return tuple(entries)
 
 

@@ -79,11 +79,8 @@ class StagesRun:
 
     def table(self) -> Table:
         """The scores of every stage."""
-        rows = (
-            [stage.name, name, f"{value:.2f}{MARK if name in stage.leaked else ''}"]
-            for stage in self.stages
-            for name, value in stage.figures.items()
-        )
+        scores = ((stage, name, value) for stage in self.stages for name, value in stage.figures.items())
+        rows = ([stage.name, name, f"{value:.2f}{MARK * (name in stage.leaked)}"] for stage, name, value in scores)
         return table_of(["stage", "task", "score"], rows, left=(0, 1), caption=MEANING if self.leaked else "")
 
     def __str__(self) -> str:

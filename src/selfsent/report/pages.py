@@ -79,10 +79,8 @@ def curves(logs: Mapping[str, Curve]) -> list[dict[str, Any]]:
             continue
         steps, losses = zip(*values, strict=True)
         across, high, up = steps[-1] - steps[0], max(losses), (max(losses) - min(losses)) or 1
-        points = " ".join(
-            f"{width * (step - steps[0]) / across:.1f},{4 + (height - 8) * (high - loss) / up:.1f}"
-            for step, loss in values
-        )
+        places = ((width * (step - steps[0]) / across, 4 + (height - 8) * (high - loss) / up) for step, loss in values)
+        points = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
         caption = f"{losses[0]:.3g} to {losses[-1]:.3g} in {steps[-1]:,} steps"
         shape = {"width": width, "height": height, "colour": BEST}
         found.append({"name": name, "points": points, "caption": caption, **shape})

@@ -5,25 +5,12 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from selfsent.search.clusters import Clusters, find_clusters
-from selfsent.search.index import Index
-from selfsent.search.index_writer import write_index
-from selfsent.search.nearest import Hit, search
-from selfsent.search.pairs import Pair, most_similar_pairs
-from selfsent.search.vectors import encode_corpus, encode_to_file
-
-__all__ = [
-    "Clusters",
-    "Hit",
-    "Index",
-    "Pair",
-    "encode_corpus",
-    "encode_to_file",
-    "find_clusters",
-    "most_similar_pairs",
-    "search",
-    "write_index",
-]
+from selfsent.search.clusters import Clusters as Clusters, find_clusters as find_clusters
+from selfsent.search.index import Index as Index
+from selfsent.search.index_writer import write_index as write_index
+from selfsent.search.nearest import Hit as Hit, search as search
+from selfsent.search.pairs import Pair as Pair, most_similar_pairs as most_similar_pairs
+from selfsent.search.vectors import encode_corpus as encode_corpus, encode_to_file as encode_to_file
 
 
 class _Callable(ModuleType):

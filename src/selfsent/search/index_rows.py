@@ -91,11 +91,7 @@ class RowWriter:
                 given = ((each, row) for each, row in zip(ids, rows, strict=True) if each is not None)
                 self._db.executemany("INSERT INTO seen VALUES(?, ?)", given)
             each = zip(rows, sentences, held.tolist(), *columns, strict=True)
-            kept = (
-                ((row << ROW) + sentence, int(slots[text]), *values)
-                for row, sentence, text, *values in each
-                if text >= 0
-            )
+            kept = (((row << ROW) + sentence, int(slots[own]), *rest) for row, sentence, own, *rest in each if own >= 0)
             self._db.executemany(f"INSERT INTO inputs VALUES(?, ?{', ?' * len(columns)})", kept)
         self._db.execute("UPDATE state SET rows = rows + ?", (inputs.rows,))
 

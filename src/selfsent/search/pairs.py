@@ -237,7 +237,5 @@ def by_words(
 def in_input(pairs: Sequence[Pair], corpus: Corpus) -> list[Pair]:
     """Pairs of rows of a corpus as pairs of rows of the input: the first ones with these texts."""
     places = input_places(corpus, [row for pair in pairs for row in pair[1:3]])
-    return [
-        Pair(pair.cosine, one[0], other[0], pair.words, (one[1], other[1]), (one[2], other[2]))
-        for pair, one, other in zip(pairs, places[::2], places[1::2], strict=True)
-    ]
+    both = zip(pairs, places[::2], places[1::2], strict=True)
+    return [Pair(p.cosine, one[0], other[0], p.words, (one[1], other[1]), (one[2], other[2])) for p, one, other in both]

@@ -33,11 +33,8 @@ def facts_of(corpus: Corpus) -> dict[str, Any]:
     classes = 0 if corpus.labels is None else len(corpus.label_names or np.unique(corpus.labels))
     scores = _scores(corpus)
     largest = 0.0 if scores is None else float(scores.max())
-    return {
-        "columns": len(corpus.view_columns),
-        "classes": classes if classes > 1 else None,
-        "largest": largest if largest > 0 else None,
-    }
+    known = {"classes": classes if classes > 1 else None, "largest": largest if largest > 0 else None}
+    return {"columns": len(corpus.view_columns), **known}
 
 
 def labels_of(wanted: Labels, method: str, corpus: Corpus, rows: np.ndarray) -> KnownLabels:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from selfsent.data.corpus.batch import (
     BATCH_CHARACTERS,
@@ -165,7 +166,6 @@ def _opened(file: IO[bytes], name: str, wanted: Sequence[str]) -> Iterator[Any]:
 
     Wanted columns of text that are stored with a dictionary stay so: decoded, a few bytes may become gigabytes.
     """
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     with tempfile.TemporaryFile() as unpacked:
@@ -193,7 +193,6 @@ def _groups(parquet: Any) -> list[Any]:
 
 def _bounded(batch: Any) -> Iterator[Any]:
     """A batch in slices of at most some million characters, as far as rows go."""
-    import pyarrow as pa
     import pyarrow.compute as pc
 
     sizes = np.zeros(batch.num_rows, np.int64)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from selfsent.data.corpus.batch import as_kind
@@ -30,8 +31,6 @@ class MappedTable:
     """A memory-mapped Arrow file; cells are read on demand."""
 
     def __init__(self, path: Path) -> None:
-        import pyarrow as pa
-
         reader = pa.ipc.open_file(pa.memory_map(str(path)))
         self._batches = [reader.get_batch(index) for index in range(reader.num_record_batches)]
         self._starts = np.cumsum([0, *(batch.num_rows for batch in self._batches)])
@@ -52,8 +51,6 @@ def read_column(path: Path, column: int) -> Iterator[Any]:
 
     Not memory-mapped: mapped pages count as memory of the process, and a full pass would leave the whole file there.
     """
-    import pyarrow as pa
-
     with pa.OSFile(str(path)) as file:
         reader = pa.ipc.open_file(file, options=pa.ipc.IpcReadOptions(included_fields=[column]))
         for index in range(reader.num_record_batches):

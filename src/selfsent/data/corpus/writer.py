@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from selfsent.data.corpus.batch import common_kind
@@ -50,8 +51,6 @@ class TableFile:
     """The Arrow file of the texts; raw labels are a last column until their type is known."""
 
     def __init__(self, path: Path, text_columns: tuple[str, ...], labelled: bool, opened: ExitStack) -> None:
-        import pyarrow as pa
-
         names = [*text_columns, *(["label name"] if labelled else [])]
         self._schema = pa.schema([pa.field(name, pa.string()) for name in names])
         self._file = opened.enter_context(path.open("wb"))
@@ -60,8 +59,6 @@ class TableFile:
 
     def append(self, columns: list[list[str]]) -> None:
         """Append rows: one list of (rows,) for each text column, then the label names if there are any."""
-        import pyarrow as pa
-
         arrays = [pa.array(column, type=pa.string()) for column in columns]
         self._writer.write_batch(pa.record_batch(arrays, schema=self._schema))
         for array, (lengths, contents) in zip(arrays, self._hashes, strict=False):
@@ -155,7 +152,6 @@ def write_labels(directory: Path, position: int, name: str) -> tuple[str, ...] |
     Raises:
         CorpusError: more names than any labelling has.
     """
-    import pyarrow as pa
     import pyarrow.compute as pc
 
     def labels() -> Iterator[Any]:
@@ -191,7 +187,6 @@ def _close(file: IO[Any]) -> None:
 
 def _numbers(labels: Any, kind: Any) -> Any:
     """Labels as an array of finite numbers; None if one of them is none."""
-    import pyarrow as pa
     import pyarrow.compute as pc
 
     try:

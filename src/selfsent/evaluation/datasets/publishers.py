@@ -75,11 +75,8 @@ def read_cqadupstack(corpus: Path, split: Path) -> Columns:
     `corpus.json`: forum -> id -> title. `retrieval_split.json`: split -> forum -> query -> ids.
     """
     queries = _json(split)["test"]
-    rows = [
-        (forum, name, text, " ".join(queries.get(forum, {}).get(name, ())))
-        for forum, posts in _json(corpus).items()
-        for name, text in posts.items()
-    ]
+    posts = ((forum, *post) for forum, own in _json(corpus).items() for post in own.items())
+    rows = [(forum, name, text, " ".join(queries.get(forum, {}).get(name, ()))) for forum, name, text in posts]
     return columns_of(rows, "forum", "id", "text", "relevant")
 
 

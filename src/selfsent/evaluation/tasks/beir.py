@@ -43,10 +43,7 @@ def read_tasks(searched: Searched, split: str = "test", mirror: Path | None = No
     named = {NAME if len(given) == 1 else f"{NAME}-{Path(str(each)).resolve().name}": each for each in given}
     if len(named) < len(given):
         raise SettingsError(f"two sets to search in have one name: there are {', '.join(named)}; give them one by one")
-    return [
-        each if isinstance(each, RetrievalTask) else read_task(each, name, split, mirror)
-        for name, each in named.items()
-    ]
+    return [one if isinstance(one, RetrievalTask) else read_task(one, n, split, mirror) for n, one in named.items()]
 
 
 def read_task(source: str | Path, name: str = NAME, split: str = "test", mirror: Path | None = None) -> RetrievalTask:

@@ -112,12 +112,9 @@ def expected_reciprocal_rank(beaten_by: Numbers, others: Numbers, drawn: int, cu
     before = np.arange(cutoff)
     drawn_of, worse = np.minimum(drawn, others)[:, None], (others - beaten_by)[:, None]
     # Hypergeometric distribution by log gamma: scipy.stats.hypergeom is a hundred times slower.
-    log_chance = (
-        _log_choices(beaten_by[:, None], before)
-        + _log_choices(worse, drawn_of - before)
-        - _log_choices(others[:, None], drawn_of)
-    )
-    return np.asarray(np.exp(log_chance) @ (1 / (1 + before)), np.float64)
+    ways = _log_choices(beaten_by[:, None], before) + _log_choices(worse, drawn_of - before)
+    chance = np.exp(ways - _log_choices(others[:, None], drawn_of))
+    return np.asarray(chance @ (1 / (1 + before)), np.float64)
 
 
 def _log_choices(among: Numbers, chosen: Numbers) -> Floats:
