@@ -252,17 +252,15 @@ def _notices(plan: Plan, corpus: Corpus, hold_out: HoldOut, request: Request) ->
     if plan.prompts:
         yield f"prompts: {plan.prompts.summary} (prompts=False leaves them out)"
     if plan.reads_documents and is_strong(plan.base):
-        yield (
-            "the base is a strong sentence encoder: rank with words, as search does; training adds little here, so look"
-            " at the scores before you use the result"
-        )
+        fact = "the base is a strong sentence encoder: rank with words, as search does"
+        advice = "training adds little here, so look at the scores before you use the result"
+        yield f"{fact}; {advice}"
     if flags := plan.for_encoders:
         yield f"the base is a sentence encoder already, so training keeps what it knows: {flags}"
     if hold_out.test is not None and (own := plan.other_pooling):
-        yield (
-            f"the untrained base pools by {own}, and is scored so: a part of the difference comes from the pooling"
-            f" (pooling={own} trains with it, too)"
-        )
+        fact = f"the untrained base pools by {own}, and is scored so"
+        share = f"a part of the difference comes from the pooling (pooling={own} trains with it, too)"
+        yield f"{fact}: {share}"
     if plan.reads_documents and (together := corpus.report.together):
         first, *_, last = together
         yield (
@@ -272,10 +270,9 @@ def _notices(plan: Plan, corpus: Corpus, hold_out: HoldOut, request: Request) ->
         )
     if natural := corpus.report.natural:
         first, second = natural
-        yield (
-            f"the table has {first} beside {second}, so that a {first} could learn to find its {second}: give"
-            f" text_columns={first},{second}"
-        )
+        fact = f"the table has {first} beside {second}, so that a {first} could learn to find its {second}"
+        advice = f"give text_columns={first},{second}"
+        yield f"{fact}: {advice}"
     if dev in TASKS and not dev.endswith("-dev"):
         yield f"{dev} is a test set: it cannot test a model that was chosen by it"
     if hold_out.test is not None and not given:

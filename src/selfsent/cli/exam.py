@@ -123,10 +123,9 @@ class Exam(Reading, Encoding):
 
         for _, model in models:
             if (Path(model) / "run.json").is_file() and read_json(folder / RECORD).get("run") != model:
-                notice(
-                    f"{model} was trained: if on these texts, it knows the answers, and its score says nothing; an exam"
-                    f" drawn with --run {model} asks of documents that it has not read"
-                )
+                fact = f"{model} was trained: if on these texts, it knows the answers, and its score says nothing"
+                advice = f"an exam drawn with --run {model} asks of documents that it has not read"
+                notice(f"{fact}; {advice}")
         bits = self.bits()
         with doing() as now:
             encoders = [partial(as_encoder, model, name=name, **bits) for name, model in models]

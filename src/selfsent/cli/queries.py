@@ -74,10 +74,9 @@ class Queries(Reading):
         for row in found.rows[:: max(1, len(found.rows) // _SHOWN)][:_SHOWN]:
             show(f"{shortened(row['query'], _CELL)}\n    {shortened(row['text'], _CELL)}")
         dropped = found.made - len(found.rows)
-        notice(
-            f"{counted(len(found.rows), 'query', 'queries')} in {self.output}; {dropped:,} did not find their text,"
-            f" {counted(found.without, 'text')} have none"
-        )
+        fact = f"{counted(len(found.rows), 'query', 'queries')} in {self.output}"
+        lost = f"{dropped:,} did not find their text, {counted(found.without, 'text')} have none"
+        notice(f"{fact}; {lost}")
         if found.failed:
             reasons = ", ".join(f"{count:,} {reason}" for reason, count in found.failed.most_common())
             notice(f"questions without an answer: {reasons}")

@@ -142,10 +142,9 @@ class Comparison:
         if dev in TASKS and not dev.endswith("-dev"):
             notice(f"{dev} is a test set: it cannot test a model that was chosen by it")
         if dev == CONTEXT and (aimed := dict.fromkeys(t.method for t in self.trials if t.plan.reads_documents)):
-            notice(
-                f"{', '.join(aimed)}: trained to find the neighbours of a sentence, which is what context scores;"
-                " see whether dev=stsb-dev, or a task of your own, says the same"
-            )
+            fact = f"{', '.join(aimed)}: trained to find the neighbours of a sentence, which is what context scores"
+            advice = "see whether dev=stsb-dev, or a task of your own, says the same"
+            notice(f"{fact}; {advice}")
 
     def run(self) -> Selection:
         """Train, choose, and score on test documents."""

@@ -107,12 +107,10 @@ def refuse_unsafe(directory: Path) -> None:
         weights = [each for each in folder.glob("*") if each.suffix in _PICKLED and each.stem.startswith(_NAMES)]
         whole = [folder / f"model.safetensors{end}" for end in ("", ".index.json")]
         beside = {True: [folder / "adapter_model.safetensors"], False: whole}
-        pickles = [
-            path for path in sorted(weights) if not any(f.is_file() for f in beside[path.stem.startswith("adapter")])
-        ]
+        pickles = [path for path in weights if not any(f.is_file() for f in beside[path.stem.startswith("adapter")])]
         if pickles:
             raise BaseEncoderError(
-                f"{pickles[0]} is a pickle, which may run code when it is opened: only safetensors are read; ask"
+                f"{min(pickles)} is a pickle, which may run code when it is opened: only safetensors are read; ask"
                 " for a safetensors version, or convert it if you trust it: SentenceTransformer(MODEL).save(DIRECTORY)"
             )
         for file in sorted(folder.glob("*.safetensors.index.json")):  # by its end a part is read as what it is

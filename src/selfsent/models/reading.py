@@ -28,10 +28,9 @@ _WORD = re.compile(r"[^\W\d_]{3,}")
 def reading_notice(model: Encoder, texts: Sequence[str]) -> str | None:
     """Notice shown when an encoder can hardly read some sentences, or was made for another language; mostly None."""
     if (share := unknown_share(model, texts)) >= UNKNOWN:
-        return (
-            f"{share:.0%} of the tokens are unknown to this encoder: it can hardly read this text, choose another one,"
-            " or add `clean` where the texts hold markup or URLs"
-        )
+        fact = f"{share:.0%} of the tokens are unknown to this encoder"
+        advice = "it can hardly read this text, choose another one, or add `clean` where the texts hold markup or URLs"
+        return f"{fact}: {advice}"
     if (pieces := pieces_of_a_word(model, texts)) >= PIECES and model.vocabulary_size in _ONE_LANGUAGE:
         return (
             f"this encoder was probably made for another language: it splits the words of this text into {pieces:.1f}"

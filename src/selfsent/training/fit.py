@@ -286,10 +286,9 @@ def _with_steps(plan: Plan, batches: Batches, notice: Notice) -> Settings:
         steps = max(1, round(settings.epochs * batches.steps_per_epoch))
         settings = dataclasses.replace(settings, epochs=None, steps=min(steps, plan.longest or steps))
     if settings.steps and settings.warmup >= max(1, settings.steps):
-        notice(
-            f"the warm-up of {settings.warmup:,.0f} steps is not shorter than the run of {settings.steps:,}: the rate"
-            f" gets no higher than {settings.steps / (settings.warmup + 1):.0%} of learning_rate"
-        )
+        fact = f"the warm-up of {settings.warmup:,.0f} steps is not shorter than the run of {settings.steps:,}"
+        reached = f"the rate gets no higher than {settings.steps / (settings.warmup + 1):.0%} of learning_rate"
+        notice(f"{fact}: {reached}")
     return settings
 
 
@@ -354,10 +353,9 @@ def fitted(plan: Plan, sentences: int, notice: Notice) -> Settings:
         return settings
     if settings.batch_size > sentences:
         fits = sentences - sentences % world_size() if batchwise else sentences
-        notice(
-            f"the corpus has {counted(sentences, 'row')} to train on: batch_size={settings.batch_size} is cut to"
-            f" {'that' if fits == sentences else fits}"
-        )
+        fact = f"the corpus has {counted(sentences, 'row')} to train on"
+        cut = f"batch_size={settings.batch_size} is cut to {'that' if fits == sentences else fits}"
+        notice(f"{fact}: {cut}")
         settings = settings.but(batch_size=max(1, fits))
     check_batch_size(plan.method, plan.options, settings.batch_size)
     if settings.batch_size < world_size() * settings.accumulate:

@@ -264,10 +264,9 @@ def doubt(plan: Plan) -> str | None:
     """Notice shown where the default method promises little."""
     if plan.method.name != FOR_SINGLE_FROM_ENCODER[0] or not is_trained_transformer(resolve(plan.base)):
         return None
-    return (
-        "the base is a sentence encoder already, and single sentences change one by about a point:"
-        " look at the scores before you use the result"
-    )
+    fact = "the base is a sentence encoder already, and single sentences change one by about a point"
+    advice = "look at the scores before you use the result"
+    return f"{fact}: {advice}"
 
 
 def _changed(method: Method, start: Settings, changes: Mapping[str, Any]) -> tuple[Settings, Any, tuple[str, ...]]:
