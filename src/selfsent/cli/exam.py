@@ -81,13 +81,9 @@ class Exam(Reading, Encoding):
         mails = self.text_column if "mail" in naming.names(self.clean) and not self.pairs else ()
         carried = tuple(dict.fromkeys(name for name in (asked, self.id_column, *mails) if name is not None))
         corpus = self._read(texts, split_sentences=False, carry=carried)
-        drawn = draw_exam(
-            texts_of(corpus, asked, self.id_column, mails),
-            self.queries,
-            paired=bool(self.pairs),
-            seed=self.seed,
-            kept=self._kept(Path(self.trained), texts, asked) if self.trained else None,
-        )
+        found = texts_of(corpus, asked, self.id_column, mails)
+        kept = self._kept(Path(self.trained), texts, asked) if self.trained else None
+        drawn = draw_exam(found, self.queries, paired=bool(self.pairs), seed=self.seed, kept=kept)
         about = {"source": corpus.source, "corpus": corpus.fingerprint, "seed": self.seed, "run": self.trained}
         drawn.write(folder, **about, version=__version__)
         if line := corpus.report.advice():

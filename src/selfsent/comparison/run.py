@@ -214,17 +214,9 @@ class Comparison:
             progress = Progress() if done else self.progress
             progress.notice(f"{number} of {len(self.trials)}: {trial.name}")
             try:
-                run = api.train(
-                    self.corpus,
-                    base=trial.base.name,
-                    output=trial.path,
-                    resume=resume,
-                    hold_out=self.hold_out,
-                    data=self.data,
-                    progress=progress,
-                    clock=Clock(time.perf_counter(), after=seconds[trial.base]),
-                    **trial.arguments,
-                )
+                how: dict[str, Any] = {"resume": resume, "data": self.data, "progress": progress, **trial.arguments}
+                how["clock"] = Clock(time.perf_counter(), after=seconds[trial.base])
+                run = api.train(self.corpus, base=trial.base.name, output=trial.path, hold_out=self.hold_out, **how)
                 if trial.arguments.get("budget") and run.record.get("steps") == 1:
                     problem = "its budget was time for one step, which teaches nothing: give a longer `budget`"
                     raise SettingsError(problem)

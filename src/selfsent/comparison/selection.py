@@ -49,17 +49,11 @@ class Candidate:
 
     def to_json(self, directory: Path) -> dict[str, Any]:
         """The candidate as plain data; its run is in `directory`."""
-        return {
-            "name": self.name,
-            "base": self.start,
-            "dev": self.score.to_json(),
-            "gain": vars(self.gain),
-            "seed": int(self.run.record["asked"]["settings"]["seed"]),
-            "directory": str(self.run.directory.relative_to(directory)),
-            "steps": self.run.record.get("steps"),
-            "seconds": self.run.record.get("seconds"),
-            "test": self.run.scores,
-        }
+        run, record = self.run, self.run.record
+        about: dict[str, Any] = {"name": self.name, "base": self.start, "dev": self.score.to_json()}
+        about |= {"gain": vars(self.gain), "seed": int(record["asked"]["settings"]["seed"]), "test": run.scores}
+        about |= {"steps": record.get("steps"), "seconds": record.get("seconds")}
+        return about | {"directory": str(run.directory.relative_to(directory))}
 
 
 @dataclass(frozen=True, repr=False)
@@ -201,18 +195,10 @@ class Selection:
         tests = {name: score.to_json() for name, score in self.tests.items()}
         for name in tests.keys() - {self.best}:
             tests[name]["best_minus_it"] = vars(self.tests[self.best].minus(self.tests[name]))
-        return {
-            "headline": self.conclusion[0],
-            "advice": self.conclusion[1],
-            "remarks": self.remarks,
-            "dev": self.dev,
-            "best": self.best,
-            "chosen": self.chosen.name if self.chosen else None,
-            "rivals": self.rivals,
-            "bases": {name: score.to_json() for name, score in self.bases.items()},
-            "baselines": {name: score.to_json() for name, score in self.baselines.items()},
-            "tests": tests,
-            "candidates": [each.to_json(self.directory) for each in self.candidates],
-            "failures": dict(self.failures),
-            "hurried": self.hurried,
-        }
+        headline, advice = self.conclusion
+        about: dict[str, Any] = {"headline": headline, "advice": advice, "remarks": self.remarks, "dev": self.dev}
+        about |= {"best": self.best, "failures": dict(self.failures), "tests": tests}
+        about |= {"chosen": self.chosen.name if self.chosen else None, "rivals": self.rivals, "hurried": self.hurried}
+        for kind, scores in (("bases", self.bases), ("baselines", self.baselines)):
+            about[kind] = {name: score.to_json() for name, score in scores.items()}
+        return about | {"candidates": [each.to_json(self.directory) for each in self.candidates]}

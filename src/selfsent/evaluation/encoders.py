@@ -42,12 +42,12 @@ def as_encoder(
     """An encoder from any model.
 
     Args:
-        model: an `Encoder`, a `Run`, anything with `encode` (a SentenceTransformer) or `predict` (a CrossEncoder), a
-            function from texts to vectors, or a string: `bundled`, a directory (also a run directory), a hub id,
-            `package.module:factory`, vectors with their texts (see `StoredVectors`), `tfidf` or `bm25` (see
-            `LexicalEncoder`), or `glove:FILE` and the like (see `WordVectors`). The suffix `+words` adds words to any
-            of those with vectors, as in `search` (see `Hybrid`); `FIRST+rerank:SECOND` searches with one model and
-            puts what it finds in order by another, as `search --rerank` does (see `Reranked`).
+        model: an `Encoder`, an encoder of selfsent, a `Run`, anything with `encode` (a SentenceTransformer) or
+            `predict` (a CrossEncoder), a function from texts to vectors, or a string: `bundled`, a directory (also a
+            run directory), a hub id, `package.module:factory`, vectors with their texts (see `StoredVectors`), `tfidf`
+            or `bm25` (see `LexicalEncoder`), or `glove:FILE` and the like (see `WordVectors`). The suffix `+words` adds
+            words to any of those with vectors, as in `search` (see `Hybrid`); `FIRST+rerank:SECOND` searches with one
+            model and puts what it finds in order by another, as `search --rerank` does (see `Reranked`).
         name: in results.
         fast: compute in bfloat16 if this machine is faster in it, for models given by directory or hub id.
         int8: likewise, with some products in 8 bits on a CPU that supports them.
@@ -74,6 +74,10 @@ def as_encoder(
             return _from_directory(resolve(model), label, fast, int8, pooling)
         return _from_name(model, label)
     label = name or _own_name(model)
+    from selfsent.models.encoder import Encoder as Trainable
+
+    if isinstance(model, Trainable):
+        return encoder_of(model, label)
     directory = _directory_of(model)
     corpora, methods = (trained_on(directory), trained_by(directory)) if directory else ((), ())
     if callable(getattr(model, "encode", None)):
@@ -104,13 +108,7 @@ def as_reranker(model: Any, candidates: int | None = None, *, fast: bool = False
     model = name_of(model)
     if isinstance(model, Reranker):
         return model
-    from selfsent.models.encoder import Encoder as Trainable
-
-    encoder = (
-        encoder_of(model, type(model).__name__)
-        if isinstance(model, Trainable)
-        else as_encoder(model, fast=fast, int8=int8)
-    )
+    encoder = as_encoder(model, fast=fast, int8=int8)
     reranker = Reranker(encoder, CANDIDATES if candidates is None else candidates)
     if isinstance(model, str) and is_directory_or_id(model) and not reranker.crosses:
         key = sha256(repr((_KEPT, files_fingerprint(model), encoder.pooling)).encode()).hexdigest()[:16]

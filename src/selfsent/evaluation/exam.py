@@ -196,16 +196,12 @@ def texts_of(
     groups: dict[int, list[int]] = defaultdict(list)
     for row, document in enumerate(range(len(corpus)) if corpus.documents is None else corpus.documents.tolist()):
         groups[document].append(row)
-    texts = corpus.texts()
-    return [
-        Text(
-            names[held[0]],
-            tuple(titles[held[0]]),
-            tuple(texts[row] for row in held) if len(held) > 1 else tuple(split_sentences(texts[held[0]])),
-            tuple(split_sentences(quoted[held[0]])),
-        )
-        for held in groups.values()
-    ]
+    texts, found = corpus.texts(), list[Text]()
+    for first, *others in groups.values():
+        sentences = [texts[row] for row in (first, *others)] if others else split_sentences(texts[first])
+        quotes = split_sentences(quoted[first])
+        found.append(Text(names[first], tuple(titles[first]), tuple(sentences), tuple(quotes)))
+    return found
 
 
 def _plain(value: Any) -> str:

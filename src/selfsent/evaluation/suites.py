@@ -134,24 +134,17 @@ def evaluate(
     progress = progress or Progress()
     advance = partial(progress.count, "classifying")
     store = data if isinstance(data, Store) else Store(data)
-    chosen, scorers = check_request(
-        suite=suite,
-        task=task,
-        documents=documents is not None,
-        columns=columns,
-        clean=clean,
-        retrieval=read_tasks(retrieval, split, store.mirror),
-        classifier=classifier,
-        advance=advance,
-        **{"pairs": pairs, "relevance": relevance, "labels": labels},
-    )
+    how: dict[str, Any] = {"classifier": classifier, "advance": advance}
+    asked = {"suite": suite, "task": task, "pairs": pairs, "relevance": relevance, "labels": labels, **how}
+    asked |= {"columns": columns, "clean": clean, "retrieval": read_tasks(retrieval, split, store.mirror)}
+    chosen, scorers = check_request(**asked, documents=documents is not None)
     corpus = documents
     if documents is not None and not hasattr(documents, "documents"):
         corpus = read_corpus(documents, split_sentences=None, clean=clean)
     encoder = as_encoder(model, name=name, fast=fast, int8=int8, pooling=pooling)
     leaked = holds_stsb(encoder.trained_on)
     aimed = any(name in METHODS and METHODS[name].aims_at_context for name in encoder.trained_by)
-    options = {name: {"classifier": classifier, "advance": advance} for name in catalogue.TRANSFER}
+    options = dict.fromkeys(catalogue.TRANSFER, how)
     tasks: dict[str, Callable[[], Score]] = {
         each: partial(TASKS[each], encoder, store, **options.get(each, {})) for each in chosen
     }

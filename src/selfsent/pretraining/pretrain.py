@@ -152,15 +152,9 @@ def _base(corpus: Corpus, given: Any, options: Options, seed: int, progress: Pro
 
     def write(folder: Path) -> None:
         tokenizer = given or train_vocabulary(corpus, options, progress.notice)
-        model = new_language_model(
-            "bert",
-            tokenizer,
-            seed,
-            num_hidden_layers=options.layers,
-            hidden_size=options.hidden_size,
-            num_attention_heads=options.heads,
-            intermediate_size=options.feed_forward,
-        )
+        shape = {"num_hidden_layers": options.layers, "num_attention_heads": options.heads}
+        shape |= {"hidden_size": options.hidden_size, "intermediate_size": options.feed_forward}
+        model = new_language_model("bert", tokenizer, seed, **shape)
         advance = partial(progress.count, "tokenising", total=len(corpus))
         table = build_table(corpus, tokenizer, corpus.text_columns[0], advance)
         with isolated_rng():

@@ -104,18 +104,10 @@ def read_recipe(
     document = source if isinstance(source, Section) else read_document(source)
     document.only((*_VARIANT, "variants", "axes"), "a recipe")
     document, variant = _with_variant(document, variant)
-    recipe = Recipe(
-        document.path,
-        str(document.get("title", "")),
-        str(document.get("note", "")),
-        str(base or document.get("base", RAW)),
-        (),
-        variant,
-        seed,
-        _folds(document),
-        published=_published(document),
-        shows=as_tuple(document.typed("shows", "names")) if document.get("shows") else (),
-    )
+    title, note = (str(document.get(key, "")) for key in ("title", "note"))
+    start, shows = str(base or document.get("base", RAW)), document.get("shows") and document.typed("shows", "names")
+    recipe = Recipe(document.path, title, note, start, (), variant, seed, _folds(document))
+    recipe = dataclasses.replace(recipe, published=_published(document), shows=as_tuple(shows or ()))
     tasks, encoder = read_tasks(document), document.get("encoder")
     if encoder is not None:
         if document.section("stages"):

@@ -53,16 +53,11 @@ def dots(rows: Sequence[tuple[str, Mapping[str, Any], bool]], best: str | None, 
 
     drawn, middle = [], next(score["score"] for name, score, _ in rows if name == line)
     for number, (name, score, words) in enumerate(rows):
-        drawn.append(
-            {
-                "name": shortened(name, _NAME),
-                "text": _ROW * number + 15,
-                "y": _ROW * number + 26,
-                **{"x": position(score["score"]), "low": position(score["low"]), "high": position(score["high"])},
-                "score": f"{score['score']:.1f}",
-                "colour": BEST if name == best else WORDS if words else OTHER,
-            }
-        )
+        place = {"text": _ROW * number + 15, "y": _ROW * number + 26, "x": position(score["score"])}
+        place |= {end: position(score[end]) for end in ("low", "high")}
+        colour = BEST if name == best else WORDS if words else OTHER
+        about = {"name": shortened(name, _NAME), "score": f"{score['score']:.1f}", "colour": colour}
+        drawn.append({**about, **place})
     return {
         **{"width": _WIDTH, "height": _ROW * len(rows) + 2, "margin": _MARGIN, "other": OTHER},
         **{"middle": position(middle), "line": line, "best": best, "dots": drawn},

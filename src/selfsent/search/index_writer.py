@@ -107,21 +107,11 @@ def write_index(
     if id_column is not None and id_column not in cells_of(columns):
         raise SettingsError(f"`id_column` {id_column} is not among the columns that the corpus carries")
     language = Analyzer(language or corpus_language(corpus)).language
-    about = {
-        "model": model,
-        "fingerprint": fingerprint,
-        "space": encoder.space,
-        "query_model": query_model,
-        "precision": precision,
-        "columns": {name: kind.__name__ for name, kind in columns.items()},
-        "id_column": id_column,
-        "text_column": list(corpus.read_columns),
-        "clean": list(corpus.cleaners),
-        "language": language,
-        "word_weight": encoder.lexical_weight,
-        "size": encoder.embedding_size,
-        "wanted_recall": min_recall,
-    }
+    about: dict[str, Any] = {"model": model, "fingerprint": fingerprint, "query_model": query_model}
+    about |= {"space": encoder.space, "word_weight": encoder.lexical_weight, "size": encoder.embedding_size}
+    about |= {"id_column": id_column, "text_column": list(corpus.read_columns), "clean": list(corpus.cleaners)}
+    about |= {"columns": {name: kind.__name__ for name, kind in columns.items()}, "language": language}
+    about |= {"precision": precision, "wanted_recall": min_recall}
     with (
         atomic_directory(output) as temporary,
         _staged(encoder, corpus, file, advance, temporary) as staged,

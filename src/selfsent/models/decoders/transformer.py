@@ -174,17 +174,9 @@ class SmallDecoder(_LayerDecoder):
         register()  # not every base has done so
         size, rate = model.hidden_size, model.dropout_rate
         heads = next(n for n in (max(1, size // 64), 4, 2, 1) if size % n == 0)
-        config = BertConfig(
-            vocab_size=1,
-            hidden_size=size,
-            num_hidden_layers=layers,
-            num_attention_heads=heads,
-            intermediate_size=4 * size,
-            max_position_embeddings=1,
-            hidden_dropout_prob=rate,
-            attention_probs_dropout_prob=rate,
-            attn_implementation=ATTENTION,
-        )
+        shape = {"num_hidden_layers": layers, "num_attention_heads": heads, "vocab_size": 1}
+        rates = {"hidden_dropout_prob": rate, "attention_probs_dropout_prob": rate, "attn_implementation": ATTENTION}
+        config = BertConfig(hidden_size=size, intermediate_size=4 * size, max_position_embeddings=1, **shape, **rates)
         set_attention(config, ATTENTION)
         self.layers = BertModel(config, add_pooling_layer=False).encoder.layer
         words = model.words.embedding_dim
