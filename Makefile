@@ -21,7 +21,7 @@ demo: $(VENV)/.installed ## train an encoder on the standard library's docstring
 	$(BIN)/selfsent train python:stdlib --output $(DEMO_OUTPUT) --overwrite $(DEMO_OPTIONS)
 
 test: $(VENV)/.installed-test ## run the test suite
-	$(BIN)/python -m pytest $(PYTEST_OPTIONS)
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest $(PYTEST_OPTIONS)
 
 lint: $(VENV)/.installed-lint ## check style, types and the direction of imports
 	$(BIN)/ruff check .

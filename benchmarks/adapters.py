@@ -103,7 +103,7 @@ def steps(base: str, rank: int) -> dict[str, float]:
     from selfsent.models.loading import load_encoder
     from selfsent.models.lora import put_lora
     from selfsent.settings import Settings
-    from selfsent.training.checkpoint import snapshot
+    from selfsent.training.checkpoint import distinct
     from selfsent.training.schedule import make_optimizer
 
     torch.manual_seed(0)
@@ -124,7 +124,7 @@ def steps(base: str, rank: int) -> dict[str, float]:
         optimizer.zero_grad()
         seconds.append(time.process_time() - began)
     trained = sum(weight.numel() for weight in learner.parameters() if weight.requires_grad)
-    kept = sum(each.numel() * each.element_size() for each in snapshot(learner).values())
+    kept = sum(each.numel() * each.element_size() for each in distinct(learner).values())
     return {
         "peak, MiB": resident("VmHWM"),
         "above the weights, MiB": resident("VmHWM") - weights,

@@ -24,6 +24,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.util import paraphrase_mining
 from sides import DEVICE, alternate, base_of, machine, medians, sentences
 
+from selfsent.data.vector_files import unit
 from selfsent.fast.bfloat16 import into_bfloat16
 from selfsent.files import write_json
 from selfsent.models.encoder import Encoder
@@ -31,7 +32,6 @@ from selfsent.models.encoding import encode
 from selfsent.models.loading import load_encoder
 from selfsent.models.precision import computes_bfloat16, computes_int8, quicken
 from selfsent.search.pairs import Pair, most_similar_pairs
-from selfsent.search.vectors import unit
 
 SAME = 0.9
 """Share of the best pairs of their float32 that a setting has to find, to be one of the same quality."""

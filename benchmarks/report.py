@@ -21,8 +21,9 @@ from selfsent.files import read_json, write_text
 Report = dict[str, Any]
 HEAD = """# Benchmarks
 
-How much faster is selfsent than sentence-transformers 6.2, at the same quality? A ratio above 1 means that selfsent is
-faster. [Every table](results/speed.md) has the figures behind the ratios; `make bench` measures them again.
+How much faster is selfsent than sentence-transformers 6.2, at the same quality? (With static embeddings: than the
+faster of it and model2vec.) A ratio above 1 means that selfsent is faster. [Every table](results/speed.md) has the
+figures behind the ratios; `make bench` measures them again.
 """
 HOW = """## How it was measured
 
@@ -270,6 +271,12 @@ def overview(reports: dict[str, Report]) -> str:
     for report in (reports[name] for name in ("bench_pairs",) if name in reports):
         runs = min(map(len, report["seconds"].values()))
         found["most similar pairs", report["base"], kind(report)] = [(report["ratio"], runs)]
+    for report in (reports[name] for name in ("words",) if name in reports):
+        taken = {side: (statistics.median(times), len(times)) for side, times in report["seconds"].items()}
+        for kind_of, what in (("once", "words: texts read, 100 queries"), ("one by one", "words: an index asked")):
+            for peer in report["peers"]:
+                (theirs, runs), (mine, _) = taken[f"{kind_of}, {peer}"], taken[f"{kind_of}, ours"]
+                found[what, f"beside {peer}", kind(report)] = [(theirs / mine, runs)]
     rows = []
     for (what, base, machine), ratios in found.items():
         counts = sorted({runs for _, runs in ratios})

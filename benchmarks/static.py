@@ -1,10 +1,10 @@
-"""A table of token vectors, trained and run, against sentence-transformers' `StaticEmbedding`.
+"""A table of token vectors, trained and run, against sentence-transformers' `StaticEmbedding` and model2vec.
 
     python benchmarks/static.py --corpus wikipedia-recent.txt.zst --output docs/results/speed/bench_static.json
 
 Training: one pass over the same pairs of neighbouring sentences, from the same random table, with the same loss, batch
-and rate; encoding: the same sentences. The sides alternate on as many threads as torch uses; medians are compared, and
-STS-B dev of what each side made stands beside its time.
+and rate; encoding: the same sentences by the same table, also by model2vec if it is installed. The sides alternate on
+as many threads as torch uses; medians are compared, and STS-B dev of what each side made stands beside its time.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import shutil
 import tempfile
 import warnings
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from sentence_transformers import SentenceTransformer
 from sides import alternate, machine, medians
 
 import selfsent
+from selfsent.encoding import BatchEncoder
 from selfsent.files import write_json
 from selfsent.models.encoding import encode
 from selfsent.models.loading import load_encoder
@@ -113,12 +115,19 @@ def main() -> None:
         runs: dict[str, Callable[[], Any]] = {
             f"encode, theirs, batch {size}": lambda size=size: peer.encode(texts, batch_size=size) for size in sizes
         }
-        runs["encode, ours"] = lambda: encode(model, texts)
+        if find_spec("model2vec"):
+            from model2vec import StaticModel
+
+            table: Any = model.sentence_transformer[0]
+            other = StaticModel(table.embedding.weight.detach().numpy(), table.tokenizer)
+            runs["encode, model2vec"] = lambda: other.encode(texts)
+        batches = BatchEncoder(str(folder / "ours" / "run" / "model"))
+        runs |= {"encode, ours": lambda: encode(model, texts), "encode, BatchEncoder": lambda: batches.vectors(texts)}
         encoding, vectors = alternate(runs, options.repetitions)
         apart = float(np.abs(vectors["encode, ours"] - vectors[f"encode, theirs, batch {sizes[0]}"]).max())
         scores = {side: dev_score(trained) for side, trained in made.items()}
     taken = medians(seconds | encoding)
-    best = min(taken[f"encode, theirs, batch {size}"] for size in sizes)
+    best = min(each for side, each in taken.items() if side.startswith(("encode, theirs", "encode, model2vec")))
     ratios = {"train": taken["train, theirs"] / taken["train, ours"], "encode": best / taken["encode, ours"]}
     print(machine())
     for side, median in taken.items():

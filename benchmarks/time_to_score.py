@@ -28,6 +28,7 @@ from sides import machine
 
 from selfsent import read_corpus
 from selfsent.data.corpus import Corpus
+from selfsent.evaluation.encoders import encoder_of
 from selfsent.evaluation.hold_out import HoldOut
 from selfsent.evaluation.suites import evaluate
 from selfsent.evaluation.tasks.context import ContextTask
@@ -35,7 +36,6 @@ from selfsent.files import write_json
 from selfsent.methods import get_method
 from selfsent.models.bases import resolve
 from selfsent.models.loading import load_encoder
-from selfsent.report.scoring import scored
 from selfsent.training.plan import make_plan
 
 STYLES = (
@@ -84,7 +84,7 @@ def timed(command: list[str]) -> float:
 
 def scores(model: str, context: ContextTask) -> dict[str, float]:
     """Context and STS-B of a saved model."""
-    encoder = scored(load_encoder(model), model)
+    encoder = encoder_of(load_encoder(model), model)
     result = evaluate(encoder, task=["stsb"], data=None)
     return {"context": context.score(encoder).score, "stsb": result.scores["stsb"].score}
 

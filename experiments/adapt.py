@@ -89,7 +89,7 @@ def of_training(base: str, rows: list[dict[str, str]], judged: RetrievalTask, ru
     """The gains of full training on judged queries, and its seconds."""
     corpus, place = read_corpus(rows, text_column=["title", "text"], split_sentences=True), runs / str(os.getpid())
     start = time.process_time()
-    train(corpus, "neighbours", base, place, hold_out=0, overwrite=True, quiet=True, map_points=0, precision="float32")
+    train(corpus, "neighbours", base, place, hold_out=0, overwrite=True, quiet=True, precision="float32")
     seconds, found = time.process_time() - start, dict[str, Any]()
     before, after = as_encoder(base), encoder_of(load(place / "model"), "trained")
     for name, weight in (("words", before.lexical_weight), ("cosine", 0.0)):

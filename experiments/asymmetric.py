@@ -80,7 +80,7 @@ def student_of(way: str, teacher: str, folder: Path, runs: Path) -> str:
             source.write_text("\n".join(texts(folder)) + "\n", encoding="utf-8")
         how = {"teacher": teacher, "space": "teacher", "max_length": LONGEST, **WAYS[way]}
         corpus = read_corpus(str(source), split_sentences=False)
-        train(corpus, "distil", how.pop("base"), place, hold_out=0, overwrite=True, map_points=0, **how)
+        train(corpus, "distil", how.pop("base"), place, hold_out=0, overwrite=True, **how)
     return str(place)
 
 

@@ -167,7 +167,7 @@ class Synonyms:
     """Words by WordNet's first sense."""
 
     def __init__(self) -> None:
-        self.change = Synonym(ratio=1.0).start().__enter__()
+        self.change = Synonym(ratio=1.0).start()
 
     def __call__(self, text: str, chosen: list[int]) -> dict[int, str]:
         """The text of words, by their position; a comparative may have become two words, and then there is none."""

@@ -27,11 +27,11 @@ from sklearn.decomposition import PCA
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.metrics import adjusted_rand_score, v_measure_score
 
+from selfsent.data.vector_files import unit
 from selfsent.evaluation.encoders import as_encoder
 from selfsent.evaluation.tasks.own import read_labels
 from selfsent.evaluation.tasks.transfer import score_classification
 from selfsent.search.clusters import Clusters, find_clusters, telling_words
-from selfsent.search.vectors import unit
 
 SETS, WORDS = ("newsgroups", "bbc"), 10
 Found = tuple[np.ndarray, list[list[str]]]

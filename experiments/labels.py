@@ -57,10 +57,11 @@ def read_variant(path: Path, variant: str, seed: int, runs: Path) -> Recipe:
 def run_variant(path: Path, variant: str, seed: int, runs: Path, data: str | None) -> dict[str, Any]:
     """Every score of a variant, and what its stages took."""
     recipe = read_variant(path, variant, seed, runs)
+    base = None if recipe.encoder else recipe.base
     place = runs / f"{variant}, seed {seed}"
     start = time.process_time()
     try:
-        done = train_stages(recipe, place, seed=seed, resume=True, data=data)
+        done = train_stages(path, place, variant=variant, base=base, seed=seed, resume=True, data=data)
     except TrainingError as error:
         return {"failed": error.reason}
     stages = {}

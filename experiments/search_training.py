@@ -31,7 +31,7 @@ from grid import alone_at
 
 from selfsent import read_corpus, train
 from selfsent.data.corpus import Corpus
-from selfsent.evaluation.dev import scored
+from selfsent.evaluation.encoders import encoder_of
 from selfsent.evaluation.lexical import Hybrid
 from selfsent.evaluation.tasks.beir import read_task
 from selfsent.files import read_json, write_json
@@ -94,7 +94,7 @@ def load(model: str | Path) -> Encoder:
 
 def measured(model: str | Path, folder: Path, split: str) -> dict[str, np.ndarray]:
     """nDCG@10 x 100 of each query, by the cosine and with words."""
-    encoder, splits = scored(load(model), "model"), ("train", "dev") if split == "dev" else (split,)
+    encoder, splits = encoder_of(load(model), "model"), ("train", "dev") if split == "dev" else (split,)
     found: dict[str, list[float]] = {"cosine": [], "words": []}
     for task in (read_task(folder, split=each) for each in splits):
         for name, one in (("cosine", encoder), ("words", Hybrid(encoder))):
@@ -110,7 +110,7 @@ def trial(base: str, folder: Path, way: str, rate: float, epochs: float, seed: i
         given["max_length"] = LONGEST
     given |= {"learning_rate": rate, "epochs": epochs, "seed": seed, "precision": "float32"}
     method = given.pop("method", "neighbours")
-    train(corpus, method, base, place, hold_out=0, overwrite=True, quiet=True, map_points=0, **given)
+    train(corpus, method, base, place, hold_out=0, overwrite=True, quiet=True, **given)
     return place
 
 

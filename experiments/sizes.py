@@ -23,7 +23,7 @@ from search_training import CHOSEN_BY, SETS, corpus_of, keep, kept
 
 from selfsent import train
 from selfsent.data.corpus import Corpus
-from selfsent.evaluation.dev import scored
+from selfsent.evaluation.encoders import encoder_of
 from selfsent.evaluation.lexical import Hybrid
 from selfsent.evaluation.tasks.beir import read_task
 from selfsent.models.loading import load_encoder
@@ -44,7 +44,7 @@ WAYS = {
     "trained for sizes, turned": ("for sizes", 0.0),
 }
 """What is trained, and the strength of the whitening after it; None for none."""
-QUIET: dict[str, Any] = {"hold_out": 0, "overwrite": True, "quiet": True, "map_points": 0, "precision": "float32"}
+QUIET: dict[str, Any] = {"hold_out": 0, "overwrite": True, "quiet": True, "precision": "float32"}
 
 
 def model_of(corpus: Corpus, way: str, runs: Path, seed: int) -> str:
@@ -69,7 +69,7 @@ def measured(model: str, folder: Path) -> dict[str, dict[str, float]]:
     for size in SIZES:
         encoder = load_encoder(model)
         encoder.cut(size)
-        cosine = scored(encoder, "model")
+        cosine = encoder_of(encoder, "model")
         for split, parts in splits.items():
             tasks = [read_task(folder, split=part) for part in parts]
             for name, one in (("cosine", cosine), ("words", Hybrid(cosine))):

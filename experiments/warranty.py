@@ -100,7 +100,6 @@ def row_of(row: dict[str, Any], base_name: str, data: Path, runs: Path) -> dict[
         hold_out=0,
         overwrite=True,
         quiet=True,
-        map_points=0,
         seed=row["seed"],
         precision="float32",
         **given,

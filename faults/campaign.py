@@ -1,4 +1,4 @@
-"""What it takes to break it: kills, full disks, flipped bytes, two at once, fuzz, hostile models, soak, upgrades.
+"""What it takes to break it: kills, full disks, flipped bytes, fuzz, hostile models, lying servers, soak, upgrades.
 
     python faults/campaign.py                        # everything, about an hour
     python faults/campaign.py --quick                # three minutes, the same cases every time
@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import subprocess
 import sys
 import time
 import traceback
@@ -28,8 +29,11 @@ from world import ROOT, World
 RESULTS = ROOT / "docs" / "results" / "reliability"
 SEED = 36
 COUNTS = {"kills": (200, 2), "flips": (200, 12), "disk": (24, 5), "twice": (12, 1), "fuzz": (2000, 60)}
-COUNTS |= {"hostile": (14, 14), "soak": (3, 0), "upgrade": (2, 1)}
+COUNTS |= {"hostile": (14, 14), "endpoints": (30, 4), "server": (1, 0), "soak": (3, 0), "upgrade": (2, 1)}
 """Cases of each part in full, and with --quick."""
+COMMIT = subprocess.run(
+    ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True
+).stdout.strip()
 
 
 def _part(name: str, world: World) -> tuple[Callable[[int, int, bool], list[dict[str, Any]]], Any]:
@@ -80,7 +84,9 @@ def _run_part(name: str, world: World, options: argparse.Namespace) -> int:
         print(f"{name} {number}: {found['fault'] or 'survived'} {told}", flush=True)
         if file:
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(json.dumps({"seed": options.seed, "cases": done}, indent=1, ensure_ascii=False) + "\n")
+            file.write_text(
+                json.dumps({"seed": options.seed, "commit": COMMIT, "cases": done}, indent=1, ensure_ascii=False) + "\n"
+            )
     return failed
 
 

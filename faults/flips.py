@@ -52,7 +52,7 @@ def cases(count: int, seed: int, exact: bool) -> list[dict[str, Any]]:
 
 
 TARGETS = ("checkpoint", "record of a run", "corpus", "token table", "model", "vectors", "vectors in parquet")
-TARGETS += ("vectors half done", "views half done", "vectors of a teacher")
+TARGETS += ("vectors half done", "views half done", "vectors of a teacher", "checkpoint of an adapter", "index")
 
 
 class Flips:
@@ -73,6 +73,12 @@ class Flips:
 
         def resume(folder: Path) -> list[object]:
             return [*world.train, "--output", folder / "run", "--resume"]
+
+        def adapt(folder: Path) -> list[object]:
+            return [*resume(folder), "--lora", 4, "--keep-adapter"]
+
+        def ask(folder: Path) -> list[object]:
+            return ["search", "--index", folder / "index", "bada", "--json", folder / "hits.json"]
 
         def encode(folder: Path) -> list[object]:
             return ["encode", "bundled", text, "--output", folder / "out.npy"]
@@ -95,7 +101,7 @@ class Flips:
 
         def taught(folder: Path) -> list[object]:
             given = ["train", text, "--method", "distil", "--base", world.base, "--teacher", "bundled", "--steps", 2]
-            return [*given, "--map", 0, "--batch-size", 8, "--max-length", 32, "--output", folder / "run"]
+            return [*given, "--batch-size", 8, "--max-length", 32, "--output", folder / "run"]
 
         return [
             Target(TARGETS[0], self._unfinished, "run/checkpoints/*/*", resume, "run/model/*.safetensors"),
@@ -110,6 +116,8 @@ class Flips:
             Target(
                 TARGETS[9], self._made(taught, "run"), "cache/corpora/*/vectors-*/*", taught, "run/model/*.safetensors"
             ),
+            Target(TARGETS[10], self._adapted, "run/checkpoints/*/*", adapt, "run/model/*.safetensors"),
+            Target(TARGETS[11], self._index, "index/*", ask, "hits.json"),
         ]
 
     def run(self, case: dict[str, Any]) -> dict[str, Any]:
@@ -150,14 +158,24 @@ class Flips:
         found = {}
         for path in folder.glob(target.result):
             if path.suffix == ".json":
-                found[path.name] = str(_rounded(json.loads(path.read_text())))
+                found[path.name] = str(_rounded(json.loads(path.read_text()))).replace(str(folder), "")
             else:
                 found[path.name] = digest(path)
         return found
 
     def _unfinished(self, folder: Path) -> None:
         """The finished run as it was behind its last checkpoint."""
-        shutil.copytree(self.world.run, folder / "run")
+        self._cut_off(self.world.run, folder)
+
+    def _adapted(self, folder: Path) -> None:
+        """The same of a run that trained an adapter."""
+        self._cut_off(self.world.adapted, folder)
+
+    def _index(self, folder: Path) -> None:
+        shutil.copytree(self.world.index, folder / "index")
+
+    def _cut_off(self, run: Path, folder: Path) -> None:
+        shutil.copytree(run, folder / "run")
         shutil.copytree(self.world.run_cache, folder / "cache")
         record = json.loads((folder / "run" / "run.json").read_text())
         from selfsent.integrity import signed

@@ -94,11 +94,10 @@ class Hostile:
         return {"status": 0, "fault": _shown_raw(folder, run)}
 
     def secrets(self, folder: Path) -> dict[str, Any]:
-        """Nothing of the environment is in what a run writes, trackers included."""
+        """Nothing of the environment is in what a run writes."""
         names = ("HF_TOKEN", "WANDB_API_KEY", "AWS_SECRET_ACCESS_KEY", "MY_PASSWORD")
         traps = Traps(environment={name: f"{SECRET}-{name}" for name in names})
-        more = ["--track", "tensorboard"] if _has("tensorboard") else []
-        done = self.world.do([*self.world.train, *more, "--output", folder / "run"], folder / "cache", traps)
+        done = self.world.do([*self.world.train, "--output", folder / "run"], folder / "cache", traps)
         files = [path for path in folder.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()]
         fault = done.fault or (done.last if done.status else None) or (f"{files[0]} has it" if files else None)
         return {"status": done.status, "fault": fault}
@@ -127,12 +126,6 @@ class Hostile:
         done = self.world.do(["encode", "bundled", file, "--output", folder / "out.npy"], folder / "cache", limit=30)
         fault = done.fault or (None if done.status == 2 else "it passed")
         return {"status": done.status, "said": done.last[:250], "fault": fault}
-
-
-def _has(name: str) -> bool:
-    from importlib.util import find_spec
-
-    return find_spec(name) is not None
 
 
 def _shown_raw(folder: Path, run: Path) -> str | None:

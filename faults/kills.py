@@ -6,6 +6,7 @@ import os
 import random
 import shutil
 import time
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,10 @@ from typing import Any
 from world import Done, Traps, World, digest, read_json
 
 from selfsent.files import is_half_written
+from selfsent.search.index_files import IndexFiles
 
 STEPS = 5
+COMMANDS = 23
 _OLD = 2 * 24 * 60 * 60
 
 
@@ -26,18 +29,20 @@ class Command:
         name: what it is called.
         arguments: without its output.
         output: the name of its output.
-        again: what is added when it is given again.
+        again: what is added when it is given again and has an output.
+        first: what its output is before, if anything.
     """
 
     name: str
     arguments: tuple[object, ...]
     output: str = "run"
     again: tuple[str, ...] = ("--resume",)
+    first: Path | None = None
 
 
 def commands(world: World) -> list[Command]:
     """All of them: six methods and more of `train` on a table and on a transformer, and everything else that writes."""
-    steps = ("--steps", STEPS, "--batch-size", 4, "--checkpoint-every", 2, "--max-length", 16, "--map", 0)
+    steps = ("--steps", STEPS, "--batch-size", 4, "--checkpoint-every", 2, "--max-length", 16)
     tiny = ("--base", world.base)
     best = ("--dev", "context", "--hold-out", 40, "--dev-every", 2, "--keep-best")
     table = ("--base", "bundled", "--delete-words", 0.3)  # it has no dropout to make two views of a sentence
@@ -45,6 +50,8 @@ def commands(world: World) -> list[Command]:
     def train(name: str, text: Path, *more: object) -> Command:
         return Command(name, ("train", text, "--method", name.partition(" ")[0].rstrip(","), *steps, *more))
 
+    first, later = world.tickets
+    deleted = ("--delete", *(f"t{number}" for number in range(0, 300, 3)))
     small = ("--vocabulary-size", 300, "--layers", 1, "--hidden-size", 32, "--heads", 2, "--max-length", 32)
     return [
         train("simcse", world.sentences, *table),
@@ -56,7 +63,7 @@ def commands(world: World) -> list[Command]:
         train("simcse, the best kept", world.documents, *tiny, *best),
         train("distil", world.sentences, *tiny, "--teacher", "bundled"),
         train("ct-inbatch", world.sentences, *tiny),
-        Command("whitening", ("train", world.sentences, "--method", "whitening", "--map", 0, "--base", "bundled")),
+        Command("whitening", ("train", world.sentences, "--method", "whitening", "--base", "bundled")),
         Command("pretrain", ("pretrain", world.many, "--steps", 5, "--batch-size", 2, *small)),
         Command(
             "compare", ("compare", world.documents, "--methods", "neighbours,zscore", "--hold-out", 40, *steps[:4])
@@ -64,6 +71,14 @@ def commands(world: World) -> list[Command]:
         Command("augment", tuple(world.views), "views.parquet", ()),
         Command("encode", ("encode", "bundled", world.many), "vectors.npy", ()),
         Command("encode to parquet", ("encode", "bundled", world.many), "vectors.parquet", ()),
+        train("mlm, an adapter kept", world.sentences, *tiny, "--lora", 4, "--keep-adapter"),
+        Command("exam", ("exam", world.documents, "--queries", 50), again=("--overwrite",)),
+        Command("mine", ("mine", "bundled", first, "--text-columns", "text,team"), "mined.parquet", ()),
+        Command("queries", ("queries", first, "--title-column", "team"), "queries.parquet", ()),
+        Command("index", tuple(world.index_of(first)), "tickets.index", ("--overwrite",)),
+        Command("index --add", (*world.index_of(later), "--add"), "tickets.index", (), world.index),
+        Command("index --delete", ("index", *deleted), "tickets.index", (), world.index),
+        Command("index --compact", ("index", "--compact"), "tickets.index", (), world.index),
     ]
 
 
@@ -80,7 +95,7 @@ def cases(count: int, seed: int, exact: bool) -> list[dict[str, Any]]:
         draw = random.Random(f"kills {seed} {number}")
         by = "changes" if exact or draw.random() < 0.6 else "time"
         found.append(
-            {"command": number % 15, "by": by, "shares": [draw.random() for _ in range(draw.choice((1, 1, 2)))]}
+            {"command": number % COMMANDS, "by": by, "shares": [draw.random() for _ in range(draw.choice((1, 1, 2)))]}
         )
     return found
 
@@ -100,6 +115,8 @@ class Kills:
         """How a command ends that nobody kills, its changes and its seconds; kept with the world."""
         if number not in self._whole:
             folder, count = self.world.new("whole"), self.world.folder / f"changes-{number}"
+            if first := self.commands[number].first:
+                shutil.copytree(first, folder / "out" / self.commands[number].output)
             done = self._give(number, folder, Traps(count=str(count), folder=str(self.world.folder)))
             if done.status != 0:
                 raise RuntimeError(f"{self.commands[number].name}: {done.said}")
@@ -112,7 +129,11 @@ class Kills:
         """Kill, go on, and compare."""
         number = case["command"]
         whole, folder = self.whole(number), self.world.new("killed")
-        told: dict[str, Any] = {"command": self.commands[number].name, "killed": []}
+        command = self.commands[number]
+        if command.first:
+            shutil.copytree(command.first, folder / "out" / command.output)
+        told: dict[str, Any] = {"command": command.name, "killed": []}
+        fault: str | None = None
         for share in case["shares"]:
             if case["by"] == "time":
                 traps = Traps(seconds=share * whole["seconds"])
@@ -121,10 +142,11 @@ class Kills:
             done = self._give(number, folder, traps)
             if not done.killed:
                 break
-            told["killed"].append(phase(folder, self.commands[number].output))
+            told["killed"].append(phase(folder, command.output))
+            fault = fault or self._half_changed(command, folder / "out" / command.output, whole["end"])
         else:
             done = self._give(number, folder, Traps())
-        fault = done.fault or (f"status {done.status}: {done.last}" if done.status else None)
+        fault = fault or done.fault or (f"status {done.status}: {done.last}" if done.status else None)
         fault = fault or self._difference(whole["end"], self._end(number, folder)) or self._leftovers(number, folder)
         shutil.rmtree(folder, ignore_errors=True)
         return {**told, "fault": fault}
@@ -138,17 +160,30 @@ class Kills:
     def _end(self, number: int, folder: Path) -> dict[str, str]:
         """Digests of all that must be the same."""
         out, found = folder / "out", {}
-        for path in sorted(path for path in out.rglob("*") if path.is_file() and not is_half_written(path)):
+        if (index := out / self.commands[number].output).suffix == ".index":
+            return {"the rows": rows_of(index)} if index.exists() else {}
+        for path in sorted(path for path in out.rglob("*") if path.is_file()):
             name = str(path.relative_to(out))
-            if path.suffix in (".safetensors", ".npy", ".parquet") or path.name == "tokenizer.json":
-                found[name] = digest(path)
-            elif path.name == "metrics.jsonl":
+            if any(map(is_half_written, map(Path, path.relative_to(out).parts))):
+                continue
+            if path.name == "metrics.jsonl":
                 found[name] = str([line.split(",")[0] for line in path.read_text().splitlines()])
+            elif path.suffix in (".safetensors", ".npy", ".parquet", ".jsonl", ".tsv") or path.name == "tokenizer.json":
+                found[name] = digest(path)
             elif path.name == "scores.json":
                 found[name] = str(read_json(path))
             else:
                 found[name] = ""
         return found
+
+    def _half_changed(self, command: Command, index: Path, end: dict[str, str]) -> str | None:
+        """What is wrong with an index after a kill: it has the rows of before or of after, and is searched."""
+        if command.first is None:
+            return None
+        if rows_of(index) not in (rows_of(command.first), end["the rows"]):
+            return "the killed index has neither the rows of before nor those of after"
+        done = self.world.do(["search", "--index", index, "ba de", "--json", "-"], index.parent.parent / "cache")
+        return done.fault or (f"the killed index is not searched: {done.last}" if done.status else None)
 
     def _difference(self, whole: dict[str, str], found: dict[str, str]) -> str | None:
         for name in sorted({*whole, *found}):
@@ -173,6 +208,15 @@ class Kills:
         left = [path for path in temporary if path.exists() and path.parent.name == "corpora"]
         left += [path for path in temporary if path.exists() and "out" in path.relative_to(folder).parts[:1]]
         return f"{left[0].relative_to(folder)} stays for ever" if left else None
+
+
+def rows_of(index: Path) -> str:
+    """All rows of an index with their texts, each as often as it is there."""
+    files = IndexFiles(index)
+    with closing(files.connect()) as db:
+        files.check(db)
+        cells = ", ".join(f"inputs.{cell}" for cell in files.cells.values())
+        return str(sorted(db.execute(f"SELECT {cells}, texts.text FROM inputs JOIN texts USING(slot)")))
 
 
 def phase(folder: Path, output: str) -> str:

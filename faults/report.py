@@ -24,6 +24,8 @@ WHAT = {
     "twice": ("Two at once", "kind"),
     "fuzz": ("Mutated inputs", "kind"),
     "hostile": ("Hostile models and texts", "kind"),
+    "endpoints": ("Language models' servers that lie", "kind"),
+    "server": ("Attacks on `serve`", "kind"),
     "soak": ("Long runs", "kind"),
     "upgrade": ("Upgrades", "kind"),
 }
@@ -42,15 +44,22 @@ def main() -> None:
         if cases:
             tables += ["", f"## {title}", "", *_table(cases, key)]
     text = PAGE.read_text(encoding="utf-8")
+    commits = sorted({_read(name)["commit"] for name in WHAT if _read(name)})
+    lines += ["", f"Commit{'s' * (len(commits) > 1)} {' and '.join(commits)}."]
     figures = "<!-- figures -->\n\n" + "\n".join(lines) + "\n\n<!-- end of figures -->"
     new = re.sub(r"<!-- figures -->.*<!-- end of figures -->", lambda _: figures, text, flags=re.S)
     PAGE.write_text(new, encoding="utf-8")
     EVERY_TABLE.write_text("\n".join(tables) + "\n", encoding="utf-8")
 
 
-def _cases(name: str) -> list[dict[str, Any]]:
+def _read(name: str) -> dict[str, Any]:
+    """The results of a part; empty if it was not run."""
     file = RESULTS / f"{name}.json"
-    found = list(json.loads(file.read_text(encoding="utf-8"))["cases"].values()) if file.exists() else []
+    return dict(json.loads(file.read_text(encoding="utf-8"))) if file.exists() else {}
+
+
+def _cases(name: str) -> list[dict[str, Any]]:
+    found = _read(name).get("cases", {}).values()
     return [case for case in found if case.get("killed") != []]  # some ended before they could be killed
 
 

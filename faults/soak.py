@@ -38,7 +38,7 @@ class Soak:
         """Run it, and look at it twice a second."""
         folder = self.world.new("soak")
         seconds = 60 * case["minutes"]
-        steps = ["--method", "simcse", "--base", self.world.base, "--batch-size", 8, "--max-length", 32, "--map", 0]
+        steps = ["--method", "simcse", "--base", self.world.base, "--batch-size", 8, "--max-length", 32]
         train = ["train", self.world.sentences, *steps, "--checkpoint-every", 50, "--output", folder / "run"]
         environment = {"FAULTS_SAMPLES": str(folder / "samples"), "FAULTS_SECONDS": str(seconds)}
         before, given = _watch, [*train, "--steps", 100_000_000]

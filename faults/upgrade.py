@@ -62,7 +62,7 @@ class Upgrade:
         python = str(folder / "fresh" / "bin" / "python")
         environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
         environment |= {"SELFSENT_CACHE": str(folder / "cache"), "HOME": str(folder)}
-        demo = ["-m", "selfsent", "train", "python:stdlib", "--budget", "20s", "--map", "0", "--output", "demo"]
+        demo = ["-m", "selfsent", "train", "python:stdlib", "--budget", "20s", "--output", "demo"]
         alone = ["unshare", "-n"] if shutil.which("unshare") and os.geteuid() == 0 else []
         options: dict[str, Any] = {"cwd": folder, "env": environment, "capture_output": True, "text": True}
         where = subprocess.run([python, "-c", "import selfsent; print(selfsent.__file__)"], **options).stdout.strip()

@@ -18,7 +18,7 @@ def _warm(folder: Path) -> None:
     os.environ["SELFSENT_CACHE"] = str(folder / "cache")
     text = folder / "text.txt"
     text.write_text("".join(f"a sentence of number {n} in a text\nand one that follows {n}\n\n" for n in range(40)))
-    few = ["--steps", "1", "--batch-size", "4", "--max-length", "16", "--map", "0"]
+    few = ["--steps", "1", "--batch-size", "4", "--max-length", "16"]
     for arguments in (
         ["train", str(text), "--method", "tsdae", "--base", "bundled-raw", *few, "--output", str(folder / "a")],
         ["augment", str(text), "--with", "mlm:model=bundled-raw", "--output", f"{folder}/v.tsv"],

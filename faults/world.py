@@ -10,6 +10,7 @@ import os
 import resource
 import shutil
 import signal
+import sqlite3
 import sys
 import threading
 import time
@@ -26,7 +27,7 @@ os.environ["PYTHONPATH"] = os.pathsep.join((str(ROOT / "src"), str(ROOT / "fault
 
 LIMIT = 60
 """Seconds of a processor after which a command hangs; on a clock ten times as many, for machines that are busy."""
-_MODULES = ["selfsent.api", "selfsent.comparison.run", "selfsent.pretraining.pretrain", "warm"]
+_MODULES = ["selfsent.api", "selfsent.comparison.run", "selfsent.pretraining.pretrain", "selfsent.search.index", "warm"]
 
 
 @dataclass(frozen=True)
@@ -135,10 +136,34 @@ class World:
         path.write_text("\n".join(tiny.make_sentences(6000, seed=2)) + "\n")
         return path
 
+    @cached_property
+    def tickets(self) -> tuple[Path, Path]:
+        """Two tables of 300 rows with ids; a third of the second has ids of the first."""
+        import tiny
+
+        for name, start in (("tickets", 0), ("later", 200)):
+            lines = enumerate(tiny.make_sentences(300, seed=3 + start), start)
+            text = "".join(f"t{number},{line},team{number % 3}\n" for number, line in lines)
+            (self.folder / f"{name}.csv").write_text("id,text,team\n" + text)
+        return self.folder / "tickets.csv", self.folder / "later.csv"
+
+    @cached_property
+    def index(self) -> Path:
+        """An index of the first table."""
+        path = self.folder / "tickets.index"
+        if not path.exists():
+            done = self.do([*self.index_of(self.tickets[0]), "--output", path], self.folder / "index-cache")
+            assert done.status == 0, done.said
+        return path
+
+    def index_of(self, table: Path) -> list[object]:
+        """The command for an index, but for its output."""
+        return ["index", "bundled", table, "--id-column", "id", "--keep", "team"]
+
     @property
     def train(self) -> list[object]:
         """A short `train`, but for its output."""
-        given = ["train", self.sentences, "--method", "tsdae", "--base", self.base, "--map", 0, "--steps", 5]
+        given = ["train", self.sentences, "--method", "tsdae", "--base", self.base, "--steps", 5]
         return [*given, "--batch-size", 4, "--max-length", 16, "--checkpoint-every", 2, "--keep", 2]
 
     @property
@@ -157,10 +182,16 @@ class World:
         with self._making:
             return self._trained(self.folder / "run")
 
-    def _trained(self, path: Path) -> Path:
+    @cached_property
+    def adapted(self) -> Path:
+        """A finished run that trained an adapter."""
+        with self._making:
+            return self._trained(self.folder / "adapted", "--lora", 4, "--keep-adapter")
+
+    def _trained(self, path: Path, *more: object) -> Path:
         if (path / "report.html").exists():
             return path
-        done = self.do([*self.train, "--overwrite", "--output", path], cache=self.run_cache)
+        done = self.do([*self.train, *more, "--overwrite", "--output", path], cache=self.run_cache)
         assert done.status == 0, done.said
         return path
 
@@ -280,13 +311,19 @@ def _watch(traps: Traps) -> list[int]:
             if isinstance(path, str) and (path.startswith(traps.folder) or not path.startswith("/")):
                 one()
 
-    sync = os.fsync
+    sync, connect = os.fsync, sqlite3.connect
+
+    def connected(*arguments: Any, **more: Any) -> sqlite3.Connection:
+        """Each statement of a database counts."""
+        db = connect(*arguments, **more)
+        db.set_trace_callback(lambda _: one())
+        return db
 
     def synced(descriptor: int) -> None:
         one()
         sync(descriptor)
 
-    os.fsync = synced
+    os.fsync, sqlite3.connect = synced, connected
     sys.addaudithook(hear)
     return found
 

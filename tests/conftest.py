@@ -1,10 +1,27 @@
+import gc
 import os
 import shutil
+import sys
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # tiny models lose more than they gain by sharing work among threads
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 import pytest
+
+os.fsync = lambda descriptor: None  # no test pulls the plug, and many write hundreds of files
+
+
+FROZEN = set()
+"""Names of modules whose objects the garbage collector leaves out."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def frozen_modules():
+    """Every run of training collects garbage, and would look at what imports left, which is much more than its own."""
+    if len(sys.modules) > 1.1 * len(FROZEN):
+        FROZEN.update(sys.modules)
+        gc.collect()
+        gc.freeze()
 
 
 @pytest.fixture(scope="session")
@@ -47,7 +64,7 @@ def two_threads():
 
 @pytest.fixture(autouse=True)
 def quick_maps(request, monkeypatch):
-    """Maps of two columns of the vectors: every run draws one, and few tests look at it."""
+    """Maps of two columns of the vectors: few tests look at one."""
     if request.module.__name__.endswith("test_maps"):
         return
     from selfsent.report import maps

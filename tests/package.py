@@ -30,7 +30,7 @@ assert "site-packages" in selfsent.__file__ and not selfsent.__file__.startswith
 rows = [{"body": f"Ticket {n}. The printer on floor {n} is dead."} for n in range(40)]
 corpus = selfsent.read_corpus(rows, text_column="body", split_sentences=True)
 run = selfsent.train(corpus, "whitening", output="run", hold_out=0, quiet=True)
-[[hit]] = run.search(corpus, ["printer on floor 7"], top=1)
+[[hit]] = selfsent.search(run, corpus, ["printer on floor 7"], top=1)
 assert hit.row == 7, hit
 print("selfsent", selfsent.__version__, "found", rows[hit.row])
 """

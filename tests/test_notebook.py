@@ -1,6 +1,7 @@
 """What a notebook shows, in a real kernel."""
 
 import nbformat
+import pytest
 from nbclient import NotebookClient
 
 import tiny
@@ -21,6 +22,7 @@ def shown(cell):
     return text, "".join(output.get("data", {}).get("text/html", "") for output in cell.outputs)
 
 
+@pytest.mark.full
 def test_a_notebook_shows_how_far_a_run_is_and_what_came_of_it(base_of, tmp_path):
     given = {"texts": tiny.make_sentences(40), "base": str(base_of("bert")), "output": str(tmp_path / "run")}
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell.format(**given)) for cell in CELLS])

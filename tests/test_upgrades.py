@@ -8,13 +8,11 @@ import pytest
 
 import selfsent
 from selfsent.data.corpus.table import Corpus, open_corpus
-from selfsent.data.token_table import TokenTable
 from selfsent.data.vector_files import VectorsFile
-from selfsent.training.checkpoint import is_whole as is_whole_checkpoint
-from selfsent.training.run_directory import RunDirectory
+from selfsent.errors import RunError
 
 WRITTEN = sorted((Path(__file__).parent / "written").iterdir())
-STEPS = {"steps": 6, "checkpoint_every": 3, "batch_size": 8, "max_length": 16, "map_points": 0, "delete_words": 0.3}
+STEPS = {"steps": 6, "checkpoint_every": 3, "batch_size": 8, "max_length": 16, "delete_words": 0.3}
 
 
 @pytest.fixture(params=WRITTEN, ids=lambda folder: folder.name)
@@ -26,13 +24,10 @@ def test_there_are_some():
     assert "0.1.0" in [folder.name for folder in WRITTEN]
 
 
-def test_a_killed_run_goes_on_from_its_checkpoint(written, tmp_path):
-    (checkpoint,) = (written / "killed" / "checkpoints").iterdir()
-    assert is_whole_checkpoint(checkpoint)
+def test_a_killed_run_is_refused(written, tmp_path):
     corpus = selfsent.read_corpus(written / "text.txt", cache=tmp_path / "cache")
-    run = selfsent.train(corpus, "simcse", written / "base", written / "killed", resume=True, quiet=True, **STEPS)
-    assert run.record["status"] == "finished"
-    assert [entry["step"] for entry in RunDirectory(run.directory).metrics()] == [1, 2, 3, 4, 5, 6]
+    with pytest.raises(RunError, match="killed cannot be resumed: "):
+        selfsent.train(corpus, "simcse", written / "base", written / "killed", resume=True, quiet=True, **STEPS)
 
 
 def test_a_finished_run_and_its_model_are_read(written):
@@ -45,14 +40,10 @@ def test_a_finished_run_and_its_model_are_read(written):
 def test_a_cache_is_read(written):
     texts = (written / "text.txt").read_text().splitlines()
     corpora = [path.parent for path in (written / "cache").rglob("corpus.json")]
-    tables = [path.parent for path in (written / "cache").rglob("tokens.json")]
     assert corpora
-    assert tables
     for directory in corpora:
         assert open_corpus(directory) is not None
         assert Corpus(directory).texts() == texts
-    for directory in tables:
-        assert len(TokenTable(directory)) == len(texts)
 
 
 @pytest.mark.parametrize("name", ["vectors.npy", "vectors.parquet"])

@@ -152,8 +152,6 @@ UNMASKED = (*CAUSAL, "gemma3_text")
 ENCODER_DECODER = ("bart", "t5")
 STATIC = "static"
 """No architecture of transformers: a table of token vectors."""
-RECURRENT = ("gru", "bilstm")
-"""Likewise: recurrent networks over word vectors."""
 
 
 def make_config(name, **changes):
@@ -174,22 +172,6 @@ def make_config(name, **changes):
     return AutoConfig.for_model(name, **values), tokenizer
 
 
-def save_recurrent(directory, kind, size, width, seed=0):
-    """Write word vectors of a width and an untrained recurrent network of a size; returns the directory."""
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer.modules import LSTM, Pooling, WordEmbeddings
-
-    from selfsent.models.heads.gru import Gru
-
-    tokenizer = make_tokenizer()
-    torch.manual_seed(seed)
-    words = WordEmbeddings(tokenizer, 0.1 * torch.randn(len(tokenizer), width), update_embeddings=True)
-    network = Gru(width, size) if kind == "gru" else LSTM(width, size, bidirectional=kind == "bilstm")
-    pooling = Pooling(network.get_embedding_dimension(), "max" if kind == "bilstm" else "lasttoken")
-    SentenceTransformer(modules=[words, network, pooling], device="cpu").save(str(directory))
-    return Path(directory)
-
-
 def save_base(directory, name, seed=0, **changes):
     """Write a tiny language model of an architecture, in transformers layout; returns the directory."""
     if name == STATIC:
@@ -197,8 +179,6 @@ def save_base(directory, name, seed=0, **changes):
 
         new_table(make_tokenizer().backend_tokenizer, SIZE, seed).save(Path(directory))
         return Path(directory)
-    if name in RECURRENT:
-        return save_recurrent(directory, name, SIZE, SIZE, seed)
     from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoModelForSeq2SeqLM
 
     kinds = {**dict.fromkeys(UNMASKED, AutoModelForCausalLM), **dict.fromkeys(ENCODER_DECODER, AutoModelForSeq2SeqLM)}

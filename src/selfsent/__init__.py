@@ -5,45 +5,27 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from selfsent.version import __version__
+from selfsent.version import __version__ as __version__
 
-if TYPE_CHECKING:
-    from selfsent.api import cluster, encode, export, mine, pairs, train
-    from selfsent.comparison import compare
-    from selfsent.data.corpus import Corpus, read_corpus
-    from selfsent.evaluation import evaluate
-    from selfsent.methods import METHODS
-    from selfsent.pretraining.pretrain import make_table, pretrain
-    from selfsent.recipes import read_recipe, train_stages
-    from selfsent.report.publish import publish
-    from selfsent.report.run import Run, load_run
-    from selfsent.report.seeds import over_seeds
-    from selfsent.search import Index, search
+if TYPE_CHECKING:  # the names twice, so that type checkers take them for ours
+    from selfsent.api import (
+        cluster as cluster,
+        encode as encode,
+        export as export,
+        mine as mine,
+        pairs as pairs,
+        train as train,
+    )
+    from selfsent.comparison import compare as compare
+    from selfsent.data.corpus import Corpus as Corpus, read_corpus as read_corpus
+    from selfsent.evaluation import evaluate as evaluate
+    from selfsent.methods import METHODS as METHODS
+    from selfsent.pretraining.pretrain import make_table as make_table, pretrain as pretrain
+    from selfsent.recipes import read_recipe as read_recipe, train_seeds as train_seeds, train_stages as train_stages
+    from selfsent.report.publish import publish as publish
+    from selfsent.report.run import Run as Run, load_run as load_run
+    from selfsent.search import Index as Index, search as search
 
-__all__ = [
-    "METHODS",
-    "Corpus",
-    "Index",
-    "Run",
-    "__version__",
-    "cluster",
-    "compare",
-    "encode",
-    "evaluate",
-    "export",
-    "load_run",
-    "make_table",
-    "mine",
-    "over_seeds",
-    "pairs",
-    "pretrain",
-    "publish",
-    "read_corpus",
-    "read_recipe",
-    "search",
-    "train",
-    "train_stages",
-]
 _HOMES = {
     "api": ("cluster", "encode", "export", "mine", "pairs", "train"),
     "comparison": ("compare",),
@@ -51,12 +33,13 @@ _HOMES = {
     "evaluation": ("evaluate",),
     "methods": ("METHODS",),
     "pretraining.pretrain": ("make_table", "pretrain"),
-    "recipes": ("read_recipe", "train_stages"),
+    "recipes": ("read_recipe", "train_seeds", "train_stages"),
     "report.publish": ("publish",),
     "report.run": ("Run", "load_run"),
-    "report.seeds": ("over_seeds",),
     "search": ("Index", "search"),
 }
+
+__all__ = ["__version__", *(name for names in _HOMES.values() for name in names)]
 
 
 def __getattr__(name: str) -> Any:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,14 +15,12 @@ from selfsent.errors import SettingsError
 from selfsent.evaluation.hold_out import HoldOut
 from selfsent.lexical.scores import PAIR_WEIGHT, check_weight
 from selfsent.methods.ranking import MinedBy
-from selfsent.models.bases import resolve
 from selfsent.models.encoder import Encoder
 from selfsent.models.encoding import Side, encode as encode_texts, telling_cuts
 from selfsent.models.export import Exported, check_export, export as export_graph
-from selfsent.pipeline import AnyBase, AnyMethod, Request, Source, config_without_seed, read, train_once
+from selfsent.pipeline import AnyBase, AnyMethod, Request, Source, train_once
 from selfsent.progress import Progress, shown
 from selfsent.report.run import Run
-from selfsent.report.seeds import Seeds, over_seeds
 from selfsent.search import Clusters, Pair, encode_corpus, find_clusters, most_similar_pairs
 from selfsent.search.pairs import by_words, candidates_for, in_input
 from selfsent.search.vectors import open_encoder
@@ -54,24 +51,6 @@ def check_train(
     return plan
 
 
-@overload
-def train(
-    corpus: Source,
-    method: AnyMethod = ...,
-    base: AnyBase = ...,
-    output: AnyBase = ...,
-    *,
-    seeds: None = ...,
-    **changes: Any,
-) -> Run: ...
-
-
-@overload
-def train(
-    corpus: Source, method: AnyMethod = ..., base: AnyBase = ..., output: AnyBase = ..., *, seeds: int, **changes: Any
-) -> Seeds: ...
-
-
 @with_signature_of(RunConfig, ModelOptions, Settings)
 def train(
     corpus: Source,
@@ -80,13 +59,12 @@ def train(
     output: AnyBase = "run",
     *,
     hold_out: HoldOut | int | None = None,
-    seeds: int | None = None,
     resume: bool = False,
     overwrite: bool = False,
     progress: Progress | None = None,
     quiet: bool = False,
     **changes: Any,
-) -> Run | Seeds:
+) -> Run:
     """Train a sentence encoder, and score it before and after if the corpus has documents or pairs.
 
     Args:
@@ -100,7 +78,6 @@ def train(
         hold_out: number of documents to hold out for the score (and as many again for `dev="context"`), 0 for none; or
             an existing split. None for a tenth, at least 500, and a fifth of fewer than 1,000. Pairs that share a text
             count as one document.
-        seeds: number of runs, with seeds from `seed` on, to summarise.
         resume: continue the run in `output`.
         overwrite: discard the run in `output`.
         progress: receives notices and the progress of the run. By default they are shown, with bars in terminals and
@@ -110,37 +87,12 @@ def train(
             augmenters, such as `["synonym"]` or `["translate:pivot=spa", "translate:pivot=cat"]`: their views become
             the two columns of the method, and are cached with the corpus.
 
-    Returns:
-        The `Run`; with `seeds`, the `Seeds`, with runs in `seeds/SEED/` of `output`.
-
     Raises:
         SelfsentError: a fault of the corpus, the base, the settings or the run directory, in one line.
     """
-    path = Path(output or "run")
     with shown(progress, quiet) as display, isolated_rng():
         request = Request.of(method, base, hold_out, **changes)
-        if seeds is None:
-            return train_once(corpus, request, path, resume, overwrite, display)
-        plan, _ = request.checked()
-        RunDirectory(path).check(resume, overwrite, plan.encoders)
-        text = read(corpus, None if plan.reads_documents else False, display.notice)
-        alone = replace(request, run_config=replace(request.run_config, clock=None))
-
-        def train_one(seed: int, directory: Path, again: bool) -> dict[str, float]:
-            seeded = replace(alone, changes={**request.changes, "seed": seed})
-            return train_once(text, seeded, directory, again, False, display).figures
-
-        return over_seeds(
-            seeds,
-            path,
-            train_one,
-            first=request.changes.get("seed", 0),
-            resume=resume,
-            overwrite=overwrite,
-            check=lambda: config_without_seed(text, alone),
-            read=[] if request.base is None else [resolve(request.base)],
-            progress=display,
-        )
+        return train_once(corpus, request, Path(output or "run"), resume, overwrite, display)
 
 
 Model = Encoder | str | PathLike[str]

@@ -8,7 +8,6 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import copy
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -45,24 +44,31 @@ def counted(number: int, thing: str, things: str | None = None) -> str:
     return f"{number:,} {thing if number == 1 else things or thing + 's'}"
 
 
+def listed(names: Sequence[str]) -> str:
+    """Names in a sentence.
+
+    Example:
+        >>> listed(["a"]), listed(["a", "b", "c"])
+        ('a', 'a, b and c')
+    """
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+
+
+def shortened(text: str, most: int = 500) -> str:
+    """A text of at most so many characters; what was cut is an ellipsis."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
 def with_wide_title(table: Table) -> Group:
-    """A table with title and caption of any width, and without control characters."""
+    """A table with title and caption of any width."""
     from rich.console import Group
     from rich.text import Text
 
-    def shown(cell: Any) -> Any:
-        if isinstance(cell, Text):
-            return cell if cell.plain.isprintable() else Text(visible(cell.plain), style=cell.style)
-        return visible(cell) if isinstance(cell, str) else cell
-
-    bare = copy(table)
-    bare.columns = [
-        replace(column, header=shown(column.header), _cells=list(map(shown, column.cells))) for column in table.columns
-    ]
-    title, bare.title = bare.title, None
-    caption, bare.caption = bare.caption, None
-    above = [Text(visible(str(title)), style="table.title")] if title else []
-    return Group(*above, bare, *([Text(visible(str(caption)), style="table.caption")] if caption else []))
+    bare, around = copy(table), []
+    for text, style in ((table.title, "table.title"), (table.caption, "table.caption")):
+        around.append([Text(visible(str(text)), style=style)] if text else [])
+    bare.title = bare.caption = None
+    return Group(*around[0], bare, *around[1])
 
 
 def span(low: float, high: float) -> str:
@@ -86,7 +92,7 @@ def table_of(
     sections: Collection[int] = (),
     **options: Any,
 ) -> Table:
-    """A terminal table with literal cells, without markup.
+    """A terminal table with literal cells, without markup or control characters.
 
     Args:
         headings: one per column.
@@ -104,10 +110,10 @@ def table_of(
     table = Table(title=Text(title), caption=caption, title_justify="left", caption_justify="left", **options)
     for number, heading in enumerate(headings):
         text = number in left
-        table.add_column(Text(heading), justify="left" if text else "right", no_wrap=not text, overflow="fold")
+        table.add_column(Text(visible(heading)), justify="left" if text else "right", no_wrap=not text, overflow="fold")
     for number, cells in enumerate(rows):
         style = (styles or {}).get(cells[0], "")
-        table.add_row(*map(Text, cells), style=style, end_section=number in sections)
+        table.add_row(*map(Text, map(visible, cells)), style=style, end_section=number in sections)
     return table
 
 

@@ -70,20 +70,6 @@ def by_first(action: Callable[[], T]) -> T:
     return of_first(cast(T, action() if rank() == 0 else None))
 
 
-def mean_over_processes(value: float, device: torch.device | str = "cpu") -> float:
-    """The mean of the values of all processes, without gradient.
-
-    Args:
-        value: this process' value.
-        device: of the exchanged tensors: that of the model.
-    """
-    if world_size() == 1:
-        return value
-    total = torch.tensor(value, dtype=torch.float64, device=device)
-    dist.all_reduce(total)
-    return float(total) / world_size()
-
-
 def world_size() -> int:
     """Number of processes that train together; 1 for a single one."""
     return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1

@@ -19,7 +19,7 @@ from safetensors import SafetensorError
 
 from selfsent.errors import OutputError
 
-_STALE = 24 * 60 * 60
+STALE = 24 * 60 * 60
 """Seconds after which a temporary file counts as abandoned."""
 _HERE, _EXCHANGE = -100, 2
 """Linux' AT_FDCWD and RENAME_EXCHANGE, for renameat2."""
@@ -72,7 +72,7 @@ def remove(path: Path) -> None:
 
 def new_folder(folder: Path) -> Path:
     """A temporary directory in `folder`, with the permissions of the umask; those left there a day ago are removed."""
-    sweep_half_written(folder, age=_STALE)
+    sweep_half_written(folder, age=STALE)
     path = _temporary_for(folder / "new")
     path.mkdir()
     return path
@@ -97,6 +97,17 @@ def check_file(path: Path) -> None:
         raise OutputError(f"{path} is a directory: name a file")
     if path.exists() and not path.is_file():  # it would be replaced, which root may do even to /dev/null
         raise OutputError(f"{path} is not an ordinary file: name another, or - if the command writes there")
+
+
+def check_new_file(path: Path, overwrite: bool) -> None:
+    """Reject a path that is no ordinary file, or a file that is there already.
+
+    Raises:
+        OutputError: the path is one of these.
+    """
+    check_file(path)
+    if path.exists() and not overwrite:
+        raise OutputError(f"{path} exists already: give `overwrite`, or another `output`")
 
 
 @contextmanager
@@ -127,7 +138,7 @@ def _atomic(path: Path, directory: bool) -> Iterator[Path]:
     temporary = _temporary_for(path)
     with output_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        sweep_half_written(path.parent, path.name, _STALE)
+        sweep_half_written(path.parent, path.name, STALE)
         temporary.mkdir() if directory else temporary.touch()
         mode = stat.S_IMODE(temporary.stat().st_mode) & 0o666
         try:

@@ -19,7 +19,8 @@ from selfsent.data.corpus import Corpus, read_corpus
 from selfsent.distributed import by_first, join, rank, wait
 from selfsent.errors import DataError, SettingsError
 from selfsent.evaluation.datasets.leaks import trained_by
-from selfsent.evaluation.dev import check_dev, dev_scorer, scored
+from selfsent.evaluation.dev import check_dev, dev_scorer
+from selfsent.evaluation.encoders import encoder_of
 from selfsent.evaluation.exam import Exam
 from selfsent.evaluation.hold_out import HoldOut
 from selfsent.evaluation.suites import TASKS
@@ -35,10 +36,9 @@ from selfsent.models.saved import needs_selfsent
 from selfsent.naming import name_of
 from selfsent.progress import Progress
 from selfsent.report.card import licence_of, model_card
-from selfsent.report.maps import check_points, slowness
 from selfsent.report.run import Run, load_run
 from selfsent.report.run_page import run_page
-from selfsent.report.scoring import map_of_run, neighbours_of, paired, score_base
+from selfsent.report.scoring import neighbours_of, paired, score_base
 from selfsent.report.warranted import keep_warranted
 from selfsent.settings import non_defaults, split_arguments
 from selfsent.training.budget import Clock
@@ -83,7 +83,6 @@ class Request:
             SelfsentError: a fault of the base or the settings, in one line.
         """
         check_dev(self.run_config.dev, self.run_config.dev_every, self.run_config.keep_best)
-        check_points(self.run_config.map_points)
         method, changes = get_method(self.method or DEFAULT_METHOD), self.changes
         views = ",".join(self.run_config.views)
         augmenters = parse_augmenters(views) if views else []
@@ -99,17 +98,7 @@ class Request:
         return plan, augmenters
 
 
-def config_without_seed(corpus: Corpus, request: Request) -> dict[str, Any]:
-    """The configuration common to runs with different seeds, as JSON."""
-    corpus, plan, hold_out = _prepared(corpus, request, Progress(), make_views=False)
-    wanted = config_of(plan, corpus, hold_out.train)
-    wanted["settings"].pop("seed")
-    return {**wanted, "views": ",".join(request.run_config.views) or None}
-
-
-def _prepared(
-    corpus: Corpus, request: Request, progress: Progress, make_views: bool = True, whiten: float | None = None
-) -> tuple[Corpus, Plan, HoldOut]:
+def _prepared(corpus: Corpus, request: Request, progress: Progress) -> tuple[Corpus, Plan, HoldOut]:
     """The corpus with its views, its plan, and its split.
 
     Raises:
@@ -122,16 +111,13 @@ def _prepared(
         notice(f"training with {plan.method.name}, as {reason}; `method` chooses another")
         if line := doubt(plan):
             notice(line)
-    if augmenters and make_views:
+    if augmenters:
         if rank() == 0:
             advance = partial(progress.count, "making views", total=len(corpus))
             with_views(corpus, augmenters, plan.settings.seed, advance, notice)
         wait()
         corpus = with_views(corpus, augmenters, plan.settings.seed)
-    there = make_views or not augmenters  # whether the columns to read exist
-    plan = plan.on(corpus) if there else plan
-    if request.changes.get("whiten") is None and whiten is not None:
-        plan = replace(plan, whiten=whiten)
+    plan = plan.on(corpus)
     hold_out = request.hold_out
     if not isinstance(hold_out, HoldOut):
         labelled = plan.options.labels() is not None
@@ -140,8 +126,7 @@ def _prepared(
         hold_out = HoldOut.of(corpus, dev == CONTEXT, warn, plan.joins, hold_out, pairs)
     hold_out = replace(hold_out, train=rows_with_neighbours(plan, corpus, hold_out.train, notice))
     hold_out = hold_out.thinned(request.run_config.sentences)
-    if there:
-        plan.known(corpus, hold_out.train)  # reject bad labels before anything slow
+    plan.known(corpus, hold_out.train)  # reject bad labels before anything slow
     return corpus, plan, hold_out
 
 
@@ -158,9 +143,7 @@ def train_once(
     if resume and not directory.resumed:
         notice(f"there is no run in {output} to go on with: beginning at the first step")
     text = read(source, None if plan.reads_documents else False, notice)
-    before = directory.record.get("asked", {}).get("whiten")
-    old = float(before) if isinstance(before, bool) else None  # a run from before whitening had strengths
-    corpus, plan, hold_out = _prepared(text, request, progress, whiten=old)
+    corpus, plan, hold_out = _prepared(text, request, progress)
     for line in _notices(plan, corpus, hold_out, request):
         notice(line)
     description = config_of(plan, corpus, hold_out.train)
@@ -178,8 +161,7 @@ def train_once(
         gc.collect()  # reference cycles between loop and batches keep encoders and mapped files alive
     if rank() == 0:
         if exam is not None:
-            most, data = request.run_config.warranty or 0.0, request.run_config.data
-            keep_warranted(directory, plan.base, plan.prompts, exam, most, data, notice)
+            keep_warranted(directory, plan, exam, request.run_config, notice)
         _finish(corpus, hold_out, plan, directory, notice, request.run_config)
     return by_first(lambda: load_run(output))
 
@@ -209,15 +191,11 @@ def _finish(
         plan: of the run.
         directory: of the run.
         notice: receives the reason of a missing score.
-        config: how many sentences are on the map, held-out ones if available, and whether checkpoints stay.
+        config: whether checkpoints stay.
     """
-    points = config.map_points
-    scores, neighbours, drawn = dict[str, Any](), list[dict[str, Any]](), None
-    joins = is_cross_encoder(directory.model)
-    mapped = points > 0 and not joins
-    if hold_out.test is not None or mapped:
-        after = scored(load_encoder(directory.model), "trained")
+    scores, neighbours = dict[str, Any](), list[dict[str, Any]]()
     if hold_out.test is not None:
+        after = encoder_of(load_encoder(directory.model), "trained")
         try:
             before = score_base(corpus, hold_out, plan.base, plan.prompts)
             sizes = directory.record["asked"].get("sizes", ())
@@ -229,19 +207,11 @@ def _finish(
             notice(f"no label-free score: {error}")
     context, search = scores.get("context"), scores.get("search")
     write_json(directory.path / "scores.json", {"scores": context, "search": search, "neighbours": neighbours})
-    if mapped:
-        if line := slowness(min(points, len(corpus))):
-            notice(line)
-        base = scored(load_encoder(plan.base, prompts=plan.prompts), "base")
-        drawn = map_of_run(corpus, hold_out, {"before": base, "after": after}, points)
-    page = run_page(directory.record, context, neighbours, directory.metrics(), corpus_map=drawn, search=search)
+    page = run_page(directory.record, context, neighbours, directory.metrics(), search=search)
     write_text(directory.path / "report.html", page)
-    about: dict[str, Any] = {
-        "alone": not needs_selfsent(directory.model),
-        "joins": joins,
-        "licence": licence_of(resolve(plan.base)),
-    }
-    card = model_card(directory.record, corpus.report.summary("; "), context, search=search, **about)
+    joins, alone = is_cross_encoder(directory.model), not needs_selfsent(directory.model)
+    summary, licence = corpus.report.summary("; "), licence_of(resolve(plan.base))
+    card = model_card(directory.record, summary, context, alone, joins, licence, search)
     write_text(directory.model / "README.md", card)
     directory.sweep()
     remove(directory.path / "best")  # left by a kill right after training

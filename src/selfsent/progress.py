@@ -67,18 +67,13 @@ class Shown(Progress):
 
     def step(self, step: int, steps: int, figures: Mapping[str, float]) -> None:
         """The bar of the steps; or a line."""
-        if not leads():
-            return
-        if not _shows_bars():
-            if step == steps or step % max(1, steps // 10) == 0:
-                self.notice(f"step {step} of {steps}  {_figures(figures)}")
-            return
-        self._bar("training").update(steps, completed=step, description=_figures(figures))
+        if _shows_bars():
+            self._bar("training").update(steps, completed=step, description=_figures(figures))
+        elif step == steps or step % max(1, steps // 10) == 0:
+            self.notice(f"step {step} of {steps}  {_figures(figures)}")
 
     def count(self, what: str, done: int, total: int) -> None:
         """The bar of a count, which goes when all is done."""
-        if not leads():
-            return
         if not _shows_bars():
             self._tell(what, done, total)
             return
@@ -177,7 +172,7 @@ def console(stderr: bool) -> Any:
 
 
 def _shows_bars() -> bool:
-    return errors().is_terminal or (errors().is_jupyter and find_spec("ipywidgets") is not None)
+    return leads() and (errors().is_terminal or (errors().is_jupyter and find_spec("ipywidgets") is not None))
 
 
 def _figures(figures: Mapping[str, float]) -> str:

@@ -42,6 +42,29 @@ def setting(default: Any, description: str, **limits: Any) -> Any:
     return field(default=default, metadata={"description": description, **limits})
 
 
+def parse_duration(text: str) -> float:
+    """Seconds in `90s`, `5m`, `1.5h`, `1h30m`, `30d` or a plain number of seconds.
+
+    Raises:
+        SettingsError: the text is not a duration, or not a positive one.
+    """
+    parts = re.findall(r"(\d+(?:\.\d+)?)([smhd]?)", text, re.ASCII)
+    plain = len(parts) > 1 and any(not unit for _, unit in parts)
+    if not parts or plain or "".join(number + unit for number, unit in parts) != text:
+        raise SettingsError(f"{text!r} is not a duration: write 90s, 5m or 1h30m")
+    seconds = sum(float(number) * {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}[unit] for number, unit in parts)
+    if seconds <= 0:
+        raise SettingsError(f"a duration must be above zero, not {text!r}")
+    return seconds
+
+
+def format_duration(seconds: float) -> str:
+    """A duration in words: `0.4 s`, `45 s`, `7.5 minutes` or `2.1 hours`."""
+    if round(seconds) <= 120:
+        return f"{seconds:.0f} s" if seconds >= 2 else f"{seconds:.1f} s"
+    return f"{seconds / 60:.1f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
+
+
 @dataclass(frozen=True)
 class Settings:
     """Settings of training. One of `steps`, `epochs` and `budget` sets its length.
@@ -55,7 +78,7 @@ class Settings:
     steps: int | None = setting(None, "optimiser steps", minimum=1)
     epochs: float | None = setting(None, "passes over the corpus", above=0.0, maximum=1e6)
     budget: float | None = setting(
-        None, "seconds that the run takes, or 90s, 5m or 1h", above=0.0, parse=lambda text: parse_duration(text)
+        None, "seconds that the run takes, or 90s, 5m or 1h", above=0.0, parse=parse_duration
     )
     schedule: Schedule = setting("linear", "learning rate after warm-up; step: down by a fifth every 500 steps")
     warmup: float = setting(0.1, "share of the steps spent warming up; a number of steps when 1 or more", minimum=0.0)
@@ -74,8 +97,6 @@ class Settings:
     seed: int = setting(0, "seed of everything random", minimum=0, maximum=2**31 - 1)
 
     def __post_init__(self) -> None:
-        if str(self.schedule) == "stairs":  # its name in 0.1.0
-            object.__setattr__(self, "schedule", "step")
         check_limits(self)
         given = [name for name in DURATIONS if getattr(self, name) is not None]
         if len(given) > 1:
@@ -102,9 +123,7 @@ class CorpusOptions:
     """Options of `read_corpus` for sentences; the others are for pairs, or for Python alone."""
 
     title: ClassVar[str] = "corpus"
-    text_column: tuple[str, ...] = setting(
-        (), "column with texts (default: text); of several they are joined", repeat=True
-    )
+    text_column: tuple[str, ...] = setting((), "column with texts (default: text); several are joined", repeat=True)
     document_column: str | None = setting(None, "column that says which document a text belongs to")
     split_sentences: bool | None = setting(False, "each text holds several sentences: split it")
     clean: tuple[str, ...] = setting((), "take out of each text first: html, mail, urls, separators (such as =====)")
@@ -217,21 +236,18 @@ def check_limits(options: Any) -> None:
 
 
 def with_signature_of(*declared: type[Any]) -> Callable[[_F], _F]:
-    """Give a function that takes `**changes` a signature with the fields of dataclasses, for help and completion."""
+    """Give a function that ends in `**changes` a signature with the fields of dataclasses, for help and completion."""
 
     def decorate(function: _F) -> _F:
         signature = inspect.signature(function)
-        own = {name: each for name, each in signature.parameters.items() if each.kind is not each.VAR_KEYWORD}
-        more = {
-            item.name: inspect.Parameter(
-                item.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=f"{item.type}"
-            )
+        *own, changes = signature.parameters.values()
+        more = [
+            inspect.Parameter(item.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=f"{item.type}")
             for kind in declared
             for item in dataclasses.fields(kind)
-            if item.metadata and item.name not in own
-        }
-        rest = [each for each in signature.parameters.values() if each.kind is each.VAR_KEYWORD]
-        spelled = signature.replace(parameters=[*own.values(), *more.values(), *rest])
+            if item.metadata and item.name not in signature.parameters
+        ]
+        spelled = signature.replace(parameters=[*own, *more, changes])
         function.__signature__ = spelled  # type: ignore[attr-defined]
         return function
 
@@ -249,26 +265,3 @@ def non_defaults(options: Any) -> dict[str, Any]:
     """The fields of a settings dataclass that differ from their defaults."""
     values = {item.name: (getattr(options, item.name), item.default) for item in dataclasses.fields(options)}
     return {name: value for name, (value, default) in values.items() if value != default}
-
-
-def parse_duration(text: str) -> float:
-    """Seconds in `90s`, `5m`, `1.5h`, `1h30m`, `30d` or a plain number of seconds.
-
-    Raises:
-        SettingsError: the text is not a duration, or not a positive one.
-    """
-    parts = re.findall(r"(\d+(?:\.\d+)?)([smhd]?)", text, re.ASCII)
-    plain = len(parts) > 1 and any(not unit for _, unit in parts)
-    if not parts or plain or "".join(number + unit for number, unit in parts) != text:
-        raise SettingsError(f"{text!r} is not a duration: write 90s, 5m or 1h30m")
-    seconds = sum(float(number) * {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}[unit] for number, unit in parts)
-    if seconds <= 0:
-        raise SettingsError(f"a duration must be above zero, not {text!r}")
-    return seconds
-
-
-def format_duration(seconds: float) -> str:
-    """A duration in words: `0.4 s`, `45 s`, `7.5 minutes` or `2.1 hours`."""
-    if round(seconds) <= 120:
-        return f"{seconds:.0f} s" if seconds >= 2 else f"{seconds:.1f} s"
-    return f"{seconds / 60:.1f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"

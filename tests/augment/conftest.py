@@ -65,8 +65,7 @@ class Views:
     """What a maker, or its change once it was started, makes of sentences."""
 
     def __call__(self, maker, texts, **options):
-        with maker.start() as change:
-            return self.through(change, texts, **options)
+        return self.through(maker.start(), texts, **options)
 
     def through(self, change, texts, key=0, size=None, rows=None):
         """Views of sentences in these rows, made in chunks of a size."""

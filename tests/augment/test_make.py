@@ -9,7 +9,7 @@ import pytest
 
 import tiny
 from selfsent.augment import make as module
-from selfsent.augment.augmenter import Augmenter, Pairs
+from selfsent.augment.augmenter import Augmenter
 from selfsent.augment.make import ORIGINAL, augment, with_views
 from selfsent.augment.synonym import Synonym
 from selfsent.augment.translate import Translate
@@ -24,9 +24,7 @@ class Shuffle(Augmenter):
     stop_at = None
 
     def start(self):
-        from contextlib import nullcontext
-
-        return nullcontext(self.change)
+        return self.change
 
     def change(self, sentences, key):
         if self.stop_at is not None and self.stop_at in sentences.rows:
@@ -185,8 +183,6 @@ def test_augmenters_that_do_not_go_together(corpus, tmp_path, monkeypatch, wordn
         augment(corpus, [[Translate(pivot="cat"), Translate(pivot="cat")]], output)
     with pytest.raises(SettingsError, match="one or two augmenters, not 3"):
         augment(corpus, [[Shuffle()] * 3], output)
-    with pytest.raises(SettingsError, match="pairs needs a corpus with two text columns: name them with text_columns"):
-        augment(corpus, [[Pairs()]], output)
     with pytest.raises(AugmenterError, match=r"synonym.* changed none of the first 32 texts: WordNet knows English"):
         augment(corpus, [[Synonym(wordnet=str(wordnet))]], output)
     with pytest.raises(SettingsError, match=r"must end in .parquet"):
@@ -197,13 +193,11 @@ def test_augmenters_that_do_not_go_together(corpus, tmp_path, monkeypatch, wordn
     assert [path.name for path in tmp_path.iterdir()] == ["folder.parquet"]
 
 
-def test_pairs_that_exist(tmp_path):
-    (tmp_path / "pairs.tsv").write_text("a\tb\n" + "".join(f"one {n}\ttwo {n}\n" for n in range(40)))
-    corpus = read_corpus(tmp_path / "pairs.tsv", text_columns=("a", "b"), cache=tmp_path / "cache")
-    rows = rows_of(augment(corpus, [[Pairs()], [Shuffle(), Pairs()]], tmp_path / "views.parquet").path)
-    assert rows[0] == {"text": "one 0", "view1": "one 0", "view2": "two 0", "maker1": ORIGINAL, "maker2": "pairs"}
-    assert rows[79]["view2"] == "two 39"
-    assert rows[79]["maker1"] == "shuffle"
+def test_several_rows_of_a_sentence(corpus, tmp_path):
+    rows = rows_of(augment(corpus, [[Shuffle()], [Shuffle(), Shuffle()]], tmp_path / "views.parquet").path)
+    assert len(rows) == 2 * len(corpus)
+    assert [rows[at]["maker1"] for at in (0, len(corpus))] == [ORIGINAL, "shuffle"]
+    assert rows[0]["text"] == rows[0]["view1"] == rows[len(corpus)]["text"]
 
 
 def test_views_as_columns_of_a_corpus(corpus, monkeypatch):

@@ -17,7 +17,7 @@ def test_names_options_and_common_values():
     assert parse_augmenter("mlm:ratio=0.5", common) == MaskAndRefill(0.5, "best")
     assert parse_augmenters("translate:pivot=spa, translate:pivot=cat") == [Translate(), Translate(pivot="cat")]
     assert parse_augmenter("translate:beams=3").beams == 3
-    for spec in ("synonym", "mlm:pick=best", "translate:pivot=cat", "pairs"):
+    for spec in ("synonym", "mlm:pick=best", "translate:pivot=cat"):
         assert parse_augmenter(spec).spec == spec
     assert parse_augmenter("translate").spec == "translate:pivot=spa"
 
@@ -26,11 +26,10 @@ def test_names_options_and_common_values():
     ("spec", "complaint"),
     [
         ("synonyms", "there is no augmenter 'synonyms'; did you mean 'synonym'?"),
-        ("thesaurus", "there is no augmenter 'thesaurus'; there are synonym, mlm, translate, pairs"),
+        ("thesaurus", "there is no augmenter 'thesaurus'; there are synonym, mlm, translate"),
         ("mlm:pick=worst", "pick is 'worst'; it must be one of sample, best"),
         ("synonym:ration=1", "synonym has no option 'ration=1' .it has ratio, sense, wordnet"),
         ("synonym:ratio", "no option 'ratio'"),
-        ("pairs:a=1", "it has none"),
         ("synonym:ratio=2", "ratio is 2.0; it must be at most 1.0"),
         ("synonym:ratio=half", "ratio is 'half'; it must be a number"),
         ("translate:beams=1.5", "beams is 1.5; it must be a whole number"),
@@ -48,4 +47,4 @@ def test_augmenters_need_no_torch_to_be_named():
         "assert not {'torch', 'transformers'} & sys.modules.keys()"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
-    assert set(AUGMENTERS) == {"synonym", "mlm", "translate", "pairs"}
+    assert set(AUGMENTERS) == {"synonym", "mlm", "translate"}

@@ -1,4 +1,4 @@
-"""Processes that run a command and can be killed: forked from a server that has imported everything."""
+"""Processes that run a command and can be killed: forked, as a new one would import for seconds."""
 
 import multiprocessing
 import os
@@ -7,14 +7,14 @@ import sys
 import time
 from pathlib import Path
 
-_MODULES = ["selfsent.api", "selfsent.cli.train", "selfsent.report.scores", "sentence_transformers", "sklearn"]
-
 
 def start(arguments, log, **traps):
     """Start a command in a process of its own, its output in a file; see `_run` for the traps."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(_MODULES)
-    process = context.Process(target=_run, args=([str(argument) for argument in arguments], str(log)), kwargs=traps)
+    import selfsent.api
+    import selfsent.report.scores  # noqa: F401 — here, so that no process needs to
+
+    given = [str(argument) for argument in arguments], str(log)
+    process = multiprocessing.get_context("fork").Process(target=_run, args=given, kwargs=traps)
     process.start()
     return process
 

@@ -85,7 +85,10 @@ def test_absent_data_is_found_out_before_training(train, tmp_path, monkeypatch):
         (("encode", "bundled-raw", "no-such.txt", "--output", "x.npy"), "no-such.txt: no such file"),
         (("search", "bundled-raw", "no-such.txt", " "), "the query is empty"),
         (("search", "bundled-raw", "no-such.txt", "query", "--top", "0"), "--top is 0; it must be at least 1"),
-        (("search", "bundled-raw", "no-such.txt", "query", "--candidates", "9"), "give --rerank, too"),
+        (
+            ("search", "bundled-raw", "no-such.txt", "query", "--candidates", "9"),
+            "--candidates goes with --rerank",
+        ),
         (
             ("search", "bundled", "no-such.txt", "query", "--rerank", "bm25"),
             "bm25 cannot rerank: give a",

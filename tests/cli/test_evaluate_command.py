@@ -99,12 +99,11 @@ def test_several_models_stand_side_by_side_with_p_values(selfsent, models, mirro
         (("--task", "stsb", "--json", "-", "--page", "-"), "--json and --page cannot both go to standard output"),
         (("--task", "stsb", "--json", "."), ". is a directory: name a file"),
         (("--task", "stsb", "--page", "file/x.html"), "is a file"),
-        (("--task", "stsb", "--seeds"), "nothing but their seed"),
         (("--pairs", "nothing.tsv"), "nothing.tsv cannot be read"),
         (("--labels", "file"), "file has 0 rows"),
         (("--task", "stsb", "--data", "nowhere"), "nowhere is not a folder"),
         (("--task", "stsb", "no-such.parquet"), "no-such.parquet does not exist"),
-        (("--split", "test", "--task", "stsb"), "--split says which judgements of --retrieval to take"),
+        (("--split", "test", "--task", "stsb"), "--split goes with --retrieval: give both"),
         (("--pairs", "faq.csv", "--text-column", "text"), "--text-column is the text of --relevance or --labels"),
         (("--labels", "faq.csv", "--text-column", "a", "--columns", "b,c"), "name the other column by --columns"),
         (("--task", "stsb", "--clean", "html"), "--clean says how to read --documents"),
@@ -146,7 +145,10 @@ def test_counting_words_stands_beside_models_with_intervals_of_its_own(selfsent,
 
 def test_models_and_numbers_that_make_no_sense_are_refused(selfsent, documents, tmp_path):
     assert "no model to score: name one" in selfsent("evaluate", "--documents", documents).complaint
-    assert "--hold-out says how many" in selfsent("evaluate", "tfidf", "--task", "sts12", "--hold-out", 40).complaint
+    assert (
+        "--hold-out goes with --documents"
+        in selfsent("evaluate", "tfidf", "--task", "sts12", "--hold-out", 40).complaint
+    )
     few = selfsent("evaluate", "tfidf", "--documents", documents, "--hold-out", 3).late_complaint
     assert "--hold-out is 3; an honest interval needs 30 documents at least" in few
     kept = ("--vectors", tmp_path / "x.parquet")

@@ -3,6 +3,8 @@ import json
 
 import pytest
 
+from selfsent.integrity import signed
+
 
 @pytest.fixture
 def tickets(tmp_path):
@@ -123,7 +125,7 @@ def test_another_model_is_refused_in_one_line(selfsent, index, model, base, tmp_
     assert "holds vectors of another model" in said
     assert f"give --model {model}" in said
     about = tmp_path / "i" / "index.json"
-    about.write_text(about.read_text().replace(str(model), str(tmp_path / "gone")))
+    about.write_text(json.dumps(signed(json.loads(about.read_text()) | {"model": str(tmp_path / "gone")})))
     said = selfsent("search", "--index", tmp_path / "i", "ko mi").complaint
     assert "say with --model where it is now" in said
     assert selfsent("search", "--index", tmp_path / "i", "ko mi", "--model", model).status == 0
@@ -135,12 +137,12 @@ def test_another_model_is_refused_in_one_line(selfsent, index, model, base, tmp_
         (("search", "--index", "nowhere", "q"), "nowhere does not exist: make one with selfsent index"),
         (("search", "--index", "INDEX", "q", "--encoded", "v.npy"), "leave out --encoded"),
         (("search", "--index", "INDEX", "q", "--text-column", "body"), "--text-column says how to read a corpus"),
-        (("search", "MODEL", "CORPUS", "q", "--model", "MODEL"), "without --index MODEL comes first"),
+        (("search", "MODEL", "CORPUS", "q", "--model", "MODEL"), "--model goes with --index: give both"),
         (("pairs", "MODEL"), "the following arguments are required: CORPUS"),
         (("pairs", "MODEL", "CORPUS", "more"), "unrecognised argument more"),
         (("search", "--index", "INDEX", "q", "--where", "team"), "--where 'team' is no condition"),
         (("search", "--index", "INDEX", "q", "--where", "stage=x"), "the index has no column 'stage'"),
-        (("search", "MODEL", "CORPUS", "q", "--where", "team=x"), "--where is for the columns of an index"),
+        (("search", "MODEL", "CORPUS", "q", "--where", "team=x"), "--where goes with --index: give both"),
         (("index", "MODEL", "--output", "x"), "the following arguments are required: CORPUS"),
         (("index", "MODEL", "CORPUS", "--output", "INDEX", "--delete", "7"), "leave out MODEL, CORPUS and --add"),
         (("index", "--output", "INDEX", "--compact", "--add"), "leave out MODEL, CORPUS and --add"),

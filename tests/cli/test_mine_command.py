@@ -48,7 +48,7 @@ def test_mined_files_and_runs_that_mine_train(selfsent, train, model, faq, tmp_p
     done = train("--method", "mnrl", "--text-columns", "q,a,negative", corpus=output, output=tmp_path / "file")
     assert done.status == 0, done.err
     assert json.loads((tmp_path / "file" / "run.json").read_text())["asked"]["options"]["hard_negatives"]
-    for number, more in enumerate([(), ("--teacher", "search"), ("--teacher", "search", "--mined-by", "words")]):
+    for number, more in enumerate([(), ("--teacher", "search", "--mined-by", "words")]):
         run = ("--method", "mnrl", "--text-columns", "q,a", "--mined", 2, *more)
         done = train(*run, corpus=faq, output=tmp_path / f"run{number}")
         assert done.status == 0, done.err

@@ -30,14 +30,6 @@ def test_methods_for_people(selfsent):
     assert "{none,kept,both}" in of("ct-inbatch")
 
 
-def test_methods_for_programs(selfsent):
-    found = {method["name"]: method for method in json.loads(selfsent("methods", "--json").out)}
-    assert {"tsdae", "simcse", "mlm"} <= found.keys()
-    assert found["tsdae"]["published"]["steps"] == 100_000
-    assert found["simcse"]["options"]["temperature"]["default"] == 0.05
-    assert all(method[key] for method in found.values() for key in ("citation", "objective", "defaults"))
-
-
 def test_search_finds_the_sentence_itself_first(selfsent, model, sentences):
     lines = sentences.read_text().splitlines()
     done = selfsent("search", model, sentences, lines[7], "--top", 3)

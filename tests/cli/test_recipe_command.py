@@ -1,4 +1,3 @@
-import io
 import json
 
 import pytest
@@ -28,31 +27,26 @@ def test_a_recipe_is_run_with_seeds(recipe, selfsent, tmp_path):
     assert "recipe.yaml line 4: there is no published number with paper BSL, table 77" in asked
 
 
-def test_seeds_of_a_run_are_summarised_and_are_of_one_run(train, sentences, tmp_path, monkeypatch):
-    run, two = tmp_path / "run", ("--method", "mlm", "--seeds", 2, "--seed", 5)
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(sentences.read_bytes())))
-    done = train(*two, corpus="-", steps=("--steps", 1))
+def test_seeds_of_a_recipe_are_summarised_and_are_of_one_run(recipe, selfsent, train, tmp_path):
+    file, run = recipe(), tmp_path / "run"
+    two = ("train", file, "--output", run, "--seeds", 2, "--seed", 5)
+    done = selfsent(*two)
     assert done.status == 0, done.err
-    assert done.err.count("120 sentences\n") == 1  # standard input is read once
-    assert "mean ± deviation" in done.out
-    assert "seed 6" in done.out
+    assert "Nothing was scored" in done.out
+    assert f"The runs are in {run / 'seeds'}" in done.out
     for seed in (5, 6):
-        record = json.loads((run / "seeds" / str(seed) / "run.json").read_text())
+        record = json.loads((run / "seeds" / str(seed) / "stages" / "only" / "run.json").read_text())
         assert (record["status"], record["asked"]["settings"]["seed"]) == ("finished", seed)
     before = (run / "seeds.json").read_text()
-    assert set(json.loads(before)["summary"]) == {"loss"}
     for wrong, complaint in (
-        (("--learning-rate", 0, "--overwrite"), "must be above 0"),
         (("--base", tmp_path / "none", "--overwrite"), "none"),
-        (("--dev", "nonsense", "--overwrite"), "nonsense"),
-        (("--views", "nonsense", "--overwrite"), "nonsense"),
-        (("--method", "tsdae", "--resume"), "method was mlm, now tsdae"),
-        (("--steps", 2, "--resume"), "settings steps was 1, now 2"),
-        (("--sentences", 60, "--resume"), "corpus sentences was 120, now 60"),
+        (("--seed", 6, "--resume"), "seeds was"),
+        ((), "already holds a run"),
     ):
-        assert complaint in train(*two, "--steps", 1, *wrong, steps=()).late_complaint
+        assert complaint in selfsent(*two, *wrong).late_complaint
         assert (run / "seeds.json").read_text() == before
-    assert train(*two, "--resume", steps=("--steps", 1)).status == 0
+    assert selfsent(*two, "--resume").status == 0
+    assert "--seeds is for recipes" in train("--seeds", 2).complaint
 
 
 @pytest.mark.parametrize(

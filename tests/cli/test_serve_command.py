@@ -21,7 +21,7 @@ def index(selfsent, tmp_path):
     return tmp_path / "i"
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.full)])
 def test_it_serves_until_it_is_told_to_stop(index, number):
     command = [sys.executable, "-m", "selfsent", "serve", str(index), "--port", "0"]
     environment = {**os.environ, "SELFSENT_TOKEN": "s3cret-of-the-test"}

@@ -31,12 +31,13 @@ def test_vectors_and_indexes_are_cut(selfsent, model, texts, tmp_path):
     assert found["queries"][0]["hits"][0]["text"] == query
     assert selfsent("index", model, texts, "--output", tmp_path / "i", "--add").status == 0
     assert (
-        "8 numbers" in selfsent("index", model, texts, "--output", tmp_path / "i", "--add", "--size", 4).late_complaint
+        "made with size 8"
+        in selfsent("index", model, texts, "--output", tmp_path / "i", "--add", "--size", 4).late_complaint
     )
 
 
 def test_a_student_asks_the_index_of_its_teacher(selfsent, model, texts, tmp_path):
-    how = ("--method", "distil", "--teacher", model, "--space", "teacher", "--objective", "cosine", "--map", 0)
+    how = ("--method", "distil", "--teacher", model, "--space", "teacher", "--objective", "cosine")
     run = selfsent("train", texts, *how, "--base", "bundled", "--steps", 2, "--hold-out", 0, "--output", tmp_path / "s")
     assert run.status == 0, run.err
     made = selfsent("index", model, texts, "--query-model", tmp_path / "s", "--output", tmp_path / "i")

@@ -1,4 +1,9 @@
-from selfsent.comparison.trials import Base, is_strong, known_bases
+from pathlib import Path
+
+import pytest
+
+from selfsent.comparison.trials import Base, is_strong, known_bases, planned
+from selfsent.errors import SettingsError
 from selfsent.models.bases import resolve
 from selfsent.models.loading import load_encoder
 
@@ -27,3 +32,11 @@ def test_strong_is_a_transformer_that_others_trained_to_make_sentence_vectors(ba
     assert is_strong(model)
     (tmp_path / "run" / "run.json").write_text('{"asked": {"method": "tsdae"}}')
     assert not is_strong(model)  # selfsent's own: it may be weak yet
+
+
+def test_names_that_differ_in_signs_alone_would_share_a_folder():
+    methods = {name: {"method": "whitening"} for name in ("a b", "a/b")}
+    with pytest.raises(SettingsError, match="two methods would be in methods/a-b: give them names that differ in"):
+        planned(methods, [Base("bundled")], False, Path("out"), print)
+    (trial,) = planned({"a b": methods["a b"]}, [Base("bundled")], False, Path("out"), print)
+    assert trial.path == Path("out/methods/a-b")

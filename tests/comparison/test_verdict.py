@@ -1,9 +1,10 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import selfsent as package
 from selfsent.comparison import Selection
-from selfsent.comparison.verdict import conclusion
 from selfsent.evaluation.results import Score
 
 NOISE = np.random.default_rng(0).normal(size=1000)
@@ -66,13 +67,11 @@ WIDE = 40 * np.random.default_rng(1).normal(size=1000)
 """What makes a difference unsure."""
 
 
-def concluded(best=35.0, base=30.0, tfidf=20.0, bm25=19.0, start="untrained", tests=None, unsure=0, was_strong=False):
+def concluded(best=35.0, base=30.0, tfidf=20.0, bm25=19.0, tests=None, unsure=0, was_strong=False):
     """The conclusion from scores, of which one shared noise leaves every difference sure but those of `unsure`."""
     words = {"TF-IDF": score(tfidf, unsure), "BM25": score(bm25, unsure)}
-    trained = {"simcse": score(best)} if start else {}
-    bases = {"untrained": score(base)}
-    best = "simcse" if start else "untrained"
-    return conclusion(best, start, bases, trained, words, tests or {}, was_strong=was_strong)
+    found = selection(score(base), simcse=score(best))
+    return replace(found, baselines=words, tests=tests or {}, was_strong=was_strong).conclusion
 
 
 def test_an_encoder_that_beats_words_and_its_base_is_used():
@@ -115,12 +114,13 @@ def test_documents_apart_decide_where_there_are_any():
 
 
 def test_the_best_base_decides_whichever_the_chosen_one_began_from():
-    dev = {"a": score(30.0), "untrained b": score(20.0)}, {"mlm from b": score(31.0)}
+    found = Selection(None, "context", {"a": score(30.0), "untrained b": score(20.0)}, ())
+    found = found.with_run("mlm from b", None, score(31.0), "untrained b")
     tests = {"mlm from b": score(30.0), "untrained b": score(20.0), "a": score(33.0)}
-    headline, advice = conclusion("mlm from b", "untrained b", *dev, {}, tests)
+    headline, advice = replace(found, tests=tests).conclusion
     assert headline == "mlm from b has the best score here"
     assert advice.startswith("It does worse than a: -3.00")
-    assert conclusion("mlm from b", "untrained b", *dev, {}, {})[1].startswith("Use its model. It beats a, too: +1.00")
+    assert found.conclusion[1].startswith("Use its model. It beats a, too: +1.00")
 
 
 def test_the_best_of_many_that_are_no_better_is_seldom_said_to_be():
@@ -133,7 +133,6 @@ def test_the_best_of_many_that_are_no_better_is_seldom_said_to_be():
             Score("own", values.mean(), 0, 0, 200, "own", samples=weights @ values)
             for values in rng.normal(size=(11, 200))
         )
-        trained = {f"m{number}": each for number, each in enumerate(methods)}
-        best = max(trained, key=lambda name: trained[name].score)
-        said += conclusion(best, "untrained", {"untrained": base}, trained, {}, {})[1].startswith("Use its model")
+        found = selection(base, **{f"m{number}": each for number, each in enumerate(methods)})
+        said += found.conclusion[1].startswith("Use its model")
     assert said < 8  # 30 without it

@@ -18,8 +18,6 @@ SLICE = ("bert", tiny.STATIC)
 """What every run of the tests looks at, of methods with labels the first alone; the rest is for `make contract`."""
 SENTENCES = tiny.make_sentences(64, seed=3, words=(3, 5))
 BATCH = Settings(batch_size=16, learning_rate=5e-3, steps=32)
-BARE = (tiny.STATIC, *tiny.RECURRENT)
-"""Without dropout, a sentence always looks the same to these."""
 LEARNED = {
     "ct-inbatch": {"batch_size": 32, "learning_rate": 5e-4, "steps": 60},
     **{name: {"steps": 80} for name in ("mnrl", "gpl", "neighbours", "cropping", "distil", "cross-encoder")},
@@ -61,19 +59,15 @@ class Cell:
         """With which a few sentences are learned by heart."""
         if self.architecture == tiny.STATIC:
             return BATCH.but(learning_rate=2e-2, steps=100)
-        if self.architecture in tiny.RECURRENT and self.method == "distil":
-            return BATCH.but(learning_rate=1e-2, steps=128)
         return BATCH.but(**LEARNED.get(self.method, {}))
 
     @property
     def refusal(self):
         """Why this cannot be; empty where it can."""
-        kind = "table of token vectors" if self.architecture == tiny.STATIC else "recurrent network"
         if self.method == "sent2vec" and self.architecture != tiny.STATIC:
-            return f"it is a {kind}" if self.architecture in BARE else "it is no table of token vectors"
-        static = self.architecture == tiny.STATIC and self.described.static is None
-        if static or (self.architecture in tiny.RECURRENT and self.method in ("tsdae", "mlm", "cross-encoder")):
-            return f"it is a {kind}"
+            return "it is no table of token vectors"
+        if self.architecture == tiny.STATIC and self.described.static is None:
+            return "it is a table of token vectors"
         if self.method == "mlm" and self.architecture in tiny.UNMASKED:
             return "its encoder has no masked language model"
         if self.method == "mlm" and self.architecture in tiny.ENCODER_DECODER:
@@ -86,7 +80,7 @@ class Cell:
         pooling = "lasttoken" if self.architecture in tiny.CAUSAL else self.described.pooling
         torch.manual_seed(0)
         chosen = self.options(directory, **options)
-        bare = self.architecture in BARE
+        bare = self.architecture == tiny.STATIC  # without dropout, a sentence always looks the same to it
         encoder = load_encoder(directory) if bare else load_encoder(directory, pooling, dropout)
         if lora:
             put_lora(encoder, lora, str(directory))
@@ -99,7 +93,7 @@ class Cell:
         made = self.described.options(**given, **options)
         # With dropout on nothing but attention weights, a sentence is too easily recognised for anything to be learned.
         alike = (self.method, self.architecture) == ("simcse", "qwen3")
-        if alike or (self.architecture in BARE and hasattr(made, "columns") and not made.varied):
+        if alike or (self.architecture == tiny.STATIC and hasattr(made, "columns") and not made.varied):
             return self.described.options(**{"delete_words": 0.4, **given, **options})
         return made
 
@@ -119,4 +113,4 @@ class Cell:
         return made
 
 
-GRID = [Cell(method, architecture) for method in METHODS for architecture in (*tiny.ARCHITECTURES, *BARE)]
+GRID = [Cell(method, architecture) for method in METHODS for architecture in (*tiny.ARCHITECTURES, tiny.STATIC)]

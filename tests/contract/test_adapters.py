@@ -8,9 +8,8 @@ from cells import BATCH, SENTENCES, Cell
 from test_contract import loss_of, seen
 
 import tiny
-from selfsent.fast.gradients import clear_gradients
 from selfsent.methods import METHODS
-from selfsent.training.checkpoint import restore, snapshot
+from selfsent.training.checkpoint import distinct, restore
 from selfsent.training.schedule import make_optimizer
 
 EVERY = [name for name, method in METHODS.items() if not method.closed_form and name not in ("flow", "sent2vec")]
@@ -58,7 +57,7 @@ def test_gradients_reach_adapters_alone(learner, batch):
     assert before
     optimizer = make_optimizer(learner, BATCH)
     for _ in range(2):  # in the first step B is zero, and A gets none
-        clear_gradients(optimizer)
+        optimizer.zero_grad()
         loss_of(learner, batch).backward()
         optimizer.step()
         learner.after_step()
@@ -71,7 +70,8 @@ def test_gradients_reach_adapters_alone(learner, batch):
 
 
 def test_a_snapshot_holds_no_frozen_weight_and_brings_the_loss_back(learner, batch):
-    kept, before = snapshot(learner), loss_of(learner, batch)
+    kept = {name: tensor.clone() for name, tensor in distinct(learner).items()}
+    before = loss_of(learner, batch)
     frozen = sum(weight.numel() for weight in learner.frozen)
     whole = sum(tensor.numel() for tensor in {each.data_ptr(): each for each in learner.state_dict().values()}.values())
     assert sum(tensor.numel() for tensor in kept.values()) <= whole - frozen

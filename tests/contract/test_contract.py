@@ -6,16 +6,16 @@ from contextlib import suppress
 import numpy as np
 import pytest
 import torch
-from cells import BARE, BATCH, GRID, SENTENCES
+from cells import BATCH, GRID, SENTENCES
 
 import tiny
 from selfsent.data.packed import Packed
 from selfsent.data.targets import IGNORED
 from selfsent.data.views.view import View
 from selfsent.errors import BaseEncoderError, SettingsError
-from selfsent.fast.gradients import clear_gradients, put_lookups
+from selfsent.fast.lookups import put_lookups
 from selfsent.models.loading import load_encoder
-from selfsent.training.checkpoint import restore, snapshot
+from selfsent.training.checkpoint import distinct, restore
 from selfsent.training.schedule import make_optimizer
 
 
@@ -39,7 +39,9 @@ def made(cell, base_of):
 def learner(made):
     """A learner with dropout, in training mode; every test has its own copy, with gradients added in place."""
     learner = copy.deepcopy(made)
-    put_lookups(learner, 1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("selfsent.fast.lookups.LARGE", 1)
+        put_lookups(learner)
     return learner
 
 
@@ -76,7 +78,7 @@ def test_gradients_reach_every_trained_parameter(cell, learner, batches):
     optimizer, batch = make_optimizer(learner, BATCH), seen(batches, 32)
     loss_of(learner, batch).backward()
     optimizer.step()
-    clear_gradients(optimizer)
+    optimizer.zero_grad()
     learner.after_step()
     loss_of(learner, batch).backward()
     for name, parameter in learner.named_parameters():
@@ -109,7 +111,7 @@ def with_other_tokens(view):
 
 def trains_encoder(cell):
     """Whether sentences go through a network with dropout in every step, instead of once before the first."""
-    still = not cell.has_steps or cell.architecture in BARE
+    still = not cell.has_steps or cell.architecture == tiny.STATIC
     return not still and not any(view.precomputed for view in cell.options().views())
 
 
@@ -141,9 +143,7 @@ def test_a_few_sentences_can_be_learned_by_heart(cell, base_of):
         optimizer.step()
         optimizer.zero_grad()
         learner.after_step()
-    # Vectors of a random recurrent network are nearly parallel: even the teacher's own find each other badly.
-    share = 0.92 if cell.method == "distil" and cell.architecture in tiny.RECURRENT else 0.85
-    assert loss_of(learner, everything).item() < share * before
+    assert loss_of(learner, everything).item() < 0.85 * before
 
 
 @every_cell
@@ -165,7 +165,8 @@ def test_bfloat16_is_near_float32(cell, learner, batches):
 @every_cell
 def test_state_can_be_kept_and_brought_back(cell, learner, batches):
     batch = seen(batches, 16)
-    kept, before = snapshot(learner), loss_of(learner, batch)
+    kept = {name: tensor.clone() for name, tensor in distinct(learner).items()}
+    before = loss_of(learner, batch)
     optimizer = make_optimizer(learner, BATCH)
     before.backward()
     optimizer.step()
@@ -193,6 +194,6 @@ def test_a_fit_changes_the_vectors_and_is_saved_with_them(cell, learner, batches
 def test_what_cannot_be_is_refused(cell, base_of):
     with pytest.raises(BaseEncoderError) as caught:
         cell.learner(base_of(cell.architecture))
-    reason = cell.refusal.removeprefix("it is a ") if cell.architecture in BARE else cell.architecture
+    reason = cell.refusal.removeprefix("it is a ") if cell.architecture == tiny.STATIC else cell.architecture
     assert reason in str(caught.value)
     assert "\n" not in str(caught.value)

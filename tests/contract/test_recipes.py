@@ -83,7 +83,8 @@ def test_every_sequence_of_stages_of_the_recipes_runs(file, variant, base_of, mi
     base = base_of(tiny.STATIC) if "sent2vec" in methods else base_of("bert", initializer_range=0.5)
     read = read_recipe(file, variant, str(base))
     recipe = small(read, base)
-    done = train_stages(recipe, tmp_path / "run", data=mirror)
+    monkeypatch.setattr("selfsent.recipes.run.read_recipe", lambda *given: recipe)
+    done = train_stages(file, tmp_path / "run", data=mirror)
     records = sorted((tmp_path / "run").rglob("stages/*/run.json"))
     assert {record.parent.name for record in records} == {stage.name for stage in recipe.stages}
     assert all(json.loads(record.read_text())["status"] == "finished" for record in records)

@@ -26,7 +26,7 @@ TODAY = {
 }
 """Pooling and prompts of EmbeddingGemma, Qwen3-Embedding, gte-multilingual and ModernBERT, nomic-embed, E5 ..."""
 SENTENCES = tiny.make_sentences(48, seed=7, words=(2, 12))
-RUN = {"batch_size": 8, "max_length": tiny.LONGEST, "map_points": 0, "hold_out": 0, "precision": "float32"}
+RUN = {"batch_size": 8, "max_length": tiny.LONGEST, "hold_out": 0, "precision": "float32"}
 PAIRS, DOCUMENTS, LABELLED = "pairs", "documents", "labelled"
 METHODS = {
     **{name: (DOCUMENTS, {}) for name in ("simcse", "tsdae", "mlm", "ct", "ct-inbatch", "infomax", "whitening")},
@@ -115,7 +115,7 @@ def test_a_run_with_prompts_and_cached_gradients_goes_on_where_it_was(name, lora
     assert (asked["query"], asked["document"]) == (prompts.get("query", ""), document)
     peer = assert_as_the_peer(output / "model")
     assert (peer.prompts["query"], peer.prompts["document"]) == (asked["query"], document)
-    assert run.record["paths"]["attention"] == ("padded" if name in ("t5", "mpnet") else "packed")
+    assert load_encoder(base).states.runs_packed == (name not in ("t5", "mpnet"))
     assert weights(base) != weights(output / "model")
 
     again = shutil.copytree(output, tmp_path / "again")

@@ -26,7 +26,7 @@ def tokens(table):
     return table[np.arange(len(table))]
 
 
-@pytest.mark.parametrize("name", ["ids.bin", "starts.bin", "offsets.npy", "tokens.json"])
+@pytest.mark.parametrize("name", ["ids.npy", "starts.npy", "offsets.npy", "tokens.json"])
 @pytest.mark.parametrize("change", ["a bit", "cut short", "gone"])
 def test_a_damaged_table_is_named_and_made_again(table, name, change):
     expected = tokens(table())

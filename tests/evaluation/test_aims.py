@@ -1,17 +1,16 @@
 import json
-import shutil
 
 import pytest
 from sentence_transformers import SentenceTransformer
 
 from selfsent.evaluation.encoders import as_encoder
 from selfsent.evaluation.suites import evaluate
-from selfsent.models.bases import resolve
+from selfsent.models.loading import load_encoder
 
 
 @pytest.mark.parametrize(("method", "marked"), [("neighbours", ("context",)), ("simcse", ()), ("pretrain", ())])
-def test_what_a_method_aims_at_is_marked_however_its_model_is_given(method, marked, documents_of, tmp_path):
-    shutil.copytree(resolve("bundled-raw"), tmp_path / "run" / "model")
+def test_what_a_method_aims_at_is_marked_however_its_model_is_given(method, marked, documents_of, base_of, tmp_path):
+    load_encoder(base_of("bert")).save(tmp_path / "run" / "model")
     (tmp_path / "run" / "run.json").write_text(json.dumps({"asked": {"method": method}}))
     documents = documents_of(60)
     for given in (

@@ -200,7 +200,7 @@ def test_a_loaded_table_tells_what_it_was_trained_on_as_its_directory_does(tmp_p
     from selfsent import train
 
     texts = [f"ticket number {number} is about printers" for number in range(40)]
-    run = train(texts, "ct", "bundled", tmp_path, steps=1, quiet=True, map_points=0)
+    run = train(texts, "ct", "bundled", tmp_path, steps=1, quiet=True)
     loaded, named = as_encoder(run.model), as_encoder(str(tmp_path))
     assert loaded.trained_by == named.trained_by == ("ct",)
     assert loaded.trained_on == named.trained_on

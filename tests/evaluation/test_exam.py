@@ -9,7 +9,7 @@ from selfsent.data.corpus.clean import letters
 from selfsent.errors import DataError, RunError, SettingsError
 from selfsent.evaluation.encoder import Encoder, PairEncoder
 from selfsent.evaluation.exam import Text, draw_exam, held_out, is_exam, texts_of
-from selfsent.evaluation.exam_models import Verdict, chosen_weight, compare_on_exam, rankings_of
+from selfsent.evaluation.exam_models import chosen_weight, compare_on_exam, rankings_of, verdict
 from selfsent.evaluation.hold_out import split_documents
 from selfsent.evaluation.lexical import Hybrid, LexicalEncoder
 from selfsent.evaluation.results import Result
@@ -227,14 +227,14 @@ def test_the_weight_is_chosen_on_dev_and_compared_on_test(tmp_path):
     assert weight == chosen_weight(encoder, dev)
     assert words.dev.score == dev.score(Hybrid(encoder, weight)).score > alone.dev.score
     assert words.test.score == test.score(Hybrid(encoder, weight)).score
-    verdict = compare_on_exam(
+    found = compare_on_exam(
         tmp_path / "e",
         [lambda: encoder, lambda: LexicalEncoder("bm25"), lambda: Encoder(lambda t: np.ones((len(t), 3)), "blind")],
     )
-    scores = {result.model: result.scores["exam"].score for result in verdict.comparison.results}
+    scores = {result.model: result.scores["exam"].score for result in found.results}
     assert scores.keys() == {"letters", words.name, "bm25", "blind", "blind+words at 0.5"}
     assert scores["letters"] == alone.test.score
-    assert verdict.line.startswith(f"On half of the queries {next(iter(scores))} was best.")
+    assert verdict(found).startswith(f"On half of the queries {next(iter(scores))} was best.")
     with pytest.raises(SettingsError, match="joined has no vectors"):
         rankings_of(PairEncoder(lambda pairs: np.ones(len(pairs)), "joined"), dev, test)
 
@@ -264,17 +264,17 @@ def test_the_verdict_names_who_is_behind_ahead_and_undecided():
     results = tuple(Result(name, {}) for name in "abcde")
     low_high = ((-3, -1), (-1, 1), (-3, -0.1), (0.1, 3))
     differences = {"exam": tuple(Difference((low + high) / 2, low, high, 0.5) for low, high in low_high)}
-    assert Verdict(Comparison(results, results, differences)).line == (
+    assert verdict(Comparison(results, results, differences)) == (
         "On half of the queries a was best. On the other half it is ahead of b and d. On the other half it is behind e:"
         " take that."
     )
     undecided = {"exam": differences["exam"][:3]}
-    assert Verdict(Comparison(results[:4], results[:4], undecided)).line.endswith(
+    assert verdict(Comparison(results[:4], results[:4], undecided)).endswith(
         "ahead of b and d. Undecided between it and c: take the cheaper one, or ask more queries."
     )
 
 
 def test_a_verdict_that_leaves_nothing_open():
     results = tuple(Result(name, {}) for name in "ab")
-    verdict = Verdict(Comparison(results, results, {"exam": (Difference(-2.0, -3.0, -1.0, 0.002),)}))
-    assert verdict.line == "On half of the queries a was best. On the other half it is ahead of b."
+    found = Comparison(results, results, {"exam": (Difference(-2.0, -3.0, -1.0, 0.002),)})
+    assert verdict(found) == "On half of the queries a was best. On the other half it is ahead of b."

@@ -34,7 +34,7 @@ def test_words_are_added_to_the_cosine():
     np.testing.assert_allclose(found, cosines + 0.7 * np.array(words), rtol=1e-5)
     asked, goals = encoder.sides(QUERIES, TEXTS)
     np.testing.assert_allclose(inner(asked[1:3], goals), found[1:3], rtol=1e-6)
-    assert (len(goals), goals.shape) == (len(TEXTS), (len(TEXTS), 3))
+    assert goals.shape == (len(TEXTS), 3)
     assert by_translation(*encoder.sides(TEXTS[:2], TEXTS[:2])).tolist() == [1, 1]
     broken = Hybrid(Encoder(lambda texts: np.full((len(texts), 2), np.nan), "m"))
     broken.similarity(["a"], ["b"])

@@ -58,11 +58,8 @@ def test_two_callers_do_not_wait_for_each_other():
         slow.result()
 
 
-def test_where_there_is_nothing_to_share_the_caller_does_it(monkeypatch):
+def test_where_there_is_nothing_to_share_the_caller_does_it():
     assert threads_of(5, torch.device("meta")) == {threading.main_thread()}
-    assert module.keeps_threads_apart()
-    monkeypatch.setattr(module, "keeps_threads_apart", lambda: False)
-    assert threads_of() == {threading.main_thread()}
 
 
 @pytest.mark.parametrize("interrupted", [False, True])

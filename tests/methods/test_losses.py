@@ -2,7 +2,6 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from selfsent.fast import gradients as autograd
 from selfsent.methods import losses
 from selfsent.methods.losses import linear_cross_entropy
 
@@ -60,19 +59,13 @@ def test_no_rows_cost_nothing():
 
 
 @pytest.mark.parametrize("low", [False, True])
-def test_gradients_added_where_they_lie_are_those_of_torch(low):
-    ours, theirs, nothing = make(), make(), make(rows=0)
-    weight = nothing[1] = ours[1]
-    autograd.accumulate_in_place(weight)
+def test_gradients_of_several_passes_add_up(low):
+    ours, theirs = make(), make()
     with torch.autocast("cpu", torch.bfloat16, enabled=low):
         assert linear_cross_entropy(*ours).dtype == torch.float32
         for factor in (1.0, 0.37, 2.0):
             gradients(linear_cross_entropy, ours, factor)
             gradients(torch_cross_entropy, theirs, factor)
-            gradients(linear_cross_entropy, nothing)
-            blocks = autograd._IN_PLACE[weight].spare
-            assert len(blocks) == 1
-            blocks[0].fill_(float("nan"))  # the next one writes over it
     tolerance = {"atol": 0.1, "rtol": 0.05} if low else {}
     for a, b in zip(ours[:3], theirs[:3], strict=True):
         assert a.grad.dtype == a.dtype

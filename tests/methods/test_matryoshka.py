@@ -136,7 +136,7 @@ def test_a_model_says_its_sizes_and_a_cut_is_the_beginning(base_of, tmp_path, ar
     pairs = [dict(zip(("a", "b"), pair, strict=True)) for pair in zip(SENTENCES[::2], SENTENCES[1::2], strict=True)]
     run = selfsent.train(
         selfsent.read_corpus(pairs, text_columns=["a", "b"]), "mnrl", base, output, matryoshka="16,4", steps=2,
-        batch_size=4, hold_out=0, quiet=True, map_points=0,
+        batch_size=4, hold_out=0, quiet=True,
     )  # fmt: skip
     assert run.record["asked"]["sizes"] == [16, 4]
     model = load_encoder(run.directory / "model")
@@ -146,7 +146,7 @@ def test_a_model_says_its_sizes_and_a_cut_is_the_beginning(base_of, tmp_path, ar
     assert encode(model, SENTENCES) == pytest.approx(whole[:, :16], abs=1e-6)
     peer = run.model.encode(SENTENCES, truncate_dim=16, show_progress_bar=False)
     assert peer == pytest.approx(whole[:, :16], abs=1e-5)
-    again = selfsent.train(SENTENCES, "whitening", output, tmp_path / "second", hold_out=0, quiet=True, map_points=0)
+    again = selfsent.train(SENTENCES, "whitening", output, tmp_path / "second", hold_out=0, quiet=True)
     assert load_encoder(again.directory / "model").sizes == ()
 
 
@@ -165,7 +165,6 @@ def test_every_size_has_a_score(base_of, tmp_path):
     path.write_text("".join(f"{a}\n{b}\n\n" for a, b in zip(lines[::2], lines[1::2], strict=True)))
     run = selfsent.train(
         path, "neighbours", str(base_of(tiny.STATIC)), tmp_path / "run", matryoshka=[16, 4], steps=2, quiet=True,
-        map_points=0,
     )  # fmt: skip
     assert set(run.scores["sizes"]) == {"16", "4"}
     assert run.record["asked"]["whiten"] == 0

@@ -5,12 +5,12 @@ import pytest
 
 import selfsent
 import tiny
+from selfsent.data.vector_files import unit
 from selfsent.errors import DataError, SettingsError
 from selfsent.methods import get_method
 from selfsent.models.encoding import encode, pack
 from selfsent.models.fingerprint import fingerprint, share_space
 from selfsent.models.loading import load_encoder
-from selfsent.search.vectors import unit
 from selfsent.training.plan import make_plan
 
 SENTENCES = tiny.make_sentences(120, seed=4, words=(2, 9))
@@ -25,7 +25,7 @@ def cosine(one, other):
 def test_a_student_learns_the_space_and_says_whose_it_is(base_of, tmp_path, architecture, objective):
     teacher, base = str(base_of("bert", seed=5)), str(base_of(architecture, seed=1))
     how = {"teacher": teacher, "space": "teacher", "objective": objective, "learning_rate": 1e-3, "batch_size": 20}
-    how |= {"hold_out": 0, "quiet": True, "map_points": 0, "precision": "float32"}
+    how |= {"hold_out": 0, "quiet": True, "precision": "float32"}
     run = selfsent.train(SENTENCES, "distil", base, tmp_path / "run", epochs=3, **how)
     student, aim = load_encoder(run.directory / "model"), load_encoder(teacher)
     theirs = encode(aim, SENTENCES)
@@ -34,7 +34,7 @@ def test_a_student_learns_the_space_and_says_whose_it_is(base_of, tmp_path, arch
     assert run.model.encode(SENTENCES, show_progress_bar=False) == pytest.approx(encode(student, SENTENCES), abs=1e-4)
     if architecture == tiny.STATIC:
         assert len(student.sentence_transformer) == 1  # the map is in its rows
-    again = selfsent.train(SENTENCES, "whitening", run, tmp_path / "second", hold_out=0, quiet=True, map_points=0)
+    again = selfsent.train(SENTENCES, "whitening", run, tmp_path / "second", hold_out=0, quiet=True)
     assert load_encoder(again.directory / "model").space == ""
 
 

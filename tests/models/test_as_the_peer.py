@@ -132,15 +132,15 @@ def test_rotary_positions_are_no_limit_where_the_model_names_a_longer_one(tmp_pa
     np.testing.assert_allclose(encode(encoder, TEXTS), np.stack([peer_of(model).encode(t) for t in TEXTS]), atol=2e-5)
 
 
-def test_word_vectors_with_a_limit_of_their_own_are_refused(tmp_path):
+def test_word_vectors_below_a_network_are_refused(tmp_path):
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import LSTM, Pooling, WordEmbeddings
 
     tokenizer = tiny.make_tokenizer()
-    words = WordEmbeddings(tokenizer, torch.randn(len(tokenizer), 16), max_seq_length=6)
+    words = WordEmbeddings(tokenizer, torch.randn(len(tokenizer), 16))
     modules = [words, LSTM(16, 16, bidirectional=True), Pooling(32, "mean")]
     SentenceTransformer(modules=modules, device="cpu").save(str(tmp_path), create_model_card=False)
-    with pytest.raises(BaseEncoderError, match="it cuts sentences after 6 words"):
+    with pytest.raises(BaseEncoderError, match="is a WordEmbeddings; selfsent needs a transformer there"):
         load_encoder(tmp_path)
 
 

@@ -217,6 +217,7 @@ def test_the_head_of_a_discriminator_is_no_head_for_words(tmp_path):
     assert load_encoder(tmp_path).language_model_head is None
 
 
+@pytest.mark.full
 def test_a_small_decoder_runs_in_a_fresh_process(base_of):
     code = (
         "import sys; from selfsent.models.loading import load_encoder; from selfsent.models.encoding import pack;"

@@ -96,6 +96,7 @@ def test_what_cannot_be_done_is_refused(encoder, tmp_path, monkeypatch):
         export(encoder, tmp_path / "v")
 
 
+@pytest.mark.full
 def test_a_fresh_home_holds_our_own_folders_alone(exported, tmp_path):
     """ONNX Runtime would put the number of this machine and its events there."""
     (tmp_path / "t.txt").write_text("one text\nanother text\n")

@@ -121,11 +121,12 @@ def test_a_text_of_8000_words_is_read_as_far_as_the_base_reads(tmp_path, capsys,
     assert moved[1] < 1e-5 < moved[0]
 
 
+@pytest.mark.full
 def test_training_reads_long_texts_and_tells_what_is_cut(tmp_path):
     base = str(long_base(tmp_path / "base", "modernbert"))
     texts = [" ".join(words(count)) for count in (8000, 7000, 1500, 1400, 40, 30)]
     heard = []
-    usual = {"method": "simcse", "delete_words": 0.3, "batch_size": 2, "steps": 1, "map_points": 0, "lora": 2}
+    usual = {"method": "simcse", "delete_words": 0.3, "batch_size": 2, "steps": 1, "lora": 2}
     corpus = selfsent.read_corpus(texts, split_sentences=False, cache=tmp_path / "cache")
     selfsent.train(
         corpus, base=base, output=tmp_path / "run", max_length=8192, **usual, progress=tiny.heard(notice=heard.append)

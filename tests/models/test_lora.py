@@ -12,6 +12,7 @@ from selfsent.models.bases import known_elsewhere, weights_digest
 from selfsent.models.encoding import encode, pack
 from selfsent.models.loading import load_encoder
 from selfsent.models.lora import ALPHA, halve, merge, put_lora, restore_frozen
+from slices import some
 
 SENTENCES = tiny.make_sentences(60)
 
@@ -38,7 +39,7 @@ def test_an_adapter_is_the_sum_of_its_equation(base_of):
     torch.testing.assert_close(now, before + ALPHA / 4 * b @ a)
 
 
-@pytest.mark.parametrize("architecture", tiny.ARCHITECTURES)
+@pytest.mark.parametrize("architecture", some(tiny.ARCHITECTURES, soon=["bert", "modernbert", "qwen3", "gte", "bart"]))
 def test_merged_saved_and_read_by_plain_sentence_transformers(architecture, base_of, tmp_path):
     from sentence_transformers import SentenceTransformer
 
@@ -107,7 +108,7 @@ def test_in_bfloat16_it_computes_as_under_autocast_and_comes_back(base_of):
 
 
 def run(base, output, **options):
-    usual = {"method": "simcse", "delete_words": 0.3, "steps": 2, "batch_size": 8, "map_points": 0, "pooling": "mean"}
+    usual = {"method": "simcse", "delete_words": 0.3, "steps": 2, "batch_size": 8, "pooling": "mean"}
     train(SENTENCES, base=str(base), output=output, **{"lora": 4, "learning_rate": 0.01, **usual, **options})
     return load_encoder(output)
 

@@ -125,7 +125,7 @@ def test_saved_truncation_and_half_precision(table, tmp_path):
         ({"method": "simcse", "delete_words": 0.3, "pooling": "cls"}, "leave out pooling=cls"),
         ({"method": "simcse", "delete_words": 0.3, "dropout": 0.1}, "without dropout: leave out `dropout`"),
         ({"method": "simcse", "delete_words": 0.3, "head": "cnn-pool"}, "heads need a transformer"),
-        ({"method": "whitening", "layers": "first+last"}, "which has one layer"),
+        ({"method": "whitening", "layers": "first+last"}, "without layers: leave out layers"),
     ],
 )
 def test_options_that_a_table_lacks_are_refused(table, tmp_path, options, complaint):
@@ -221,6 +221,7 @@ def test_whatever_else_is_configured_is_left_to_sentence_transformers(base_of, t
     assert encode(load_encoder(tmp_path / "table"), TEXTS) == pytest.approx(ordinary.encode(TEXTS), abs=1e-6)
 
 
+@pytest.mark.full
 def test_saving_a_table_alone_imports_no_sentence_transformers(tmp_path):
     code = (
         "import sys; from selfsent.models.loading import load_encoder\n"

@@ -108,7 +108,7 @@ def test_unigram_is_shaped_as_in_xlm_r(tokenizer_of):
 
 
 def test_a_vocabulary_is_no_larger_than_set_and_the_same_again(corpus):
-    made = [learned(corpus, 300).get_vocab() for _ in range(5)]
+    made = [learned(corpus, 300).get_vocab() for _ in range(3)]
     assert len(made[0]) == 300
     assert all(vocabulary == made[0] for vocabulary in made)
     # An alphabet fits a unigram vocabulary where word pieces need twice the room.
@@ -125,9 +125,9 @@ def test_a_character_that_hardly_occurs_gets_no_place(kind, tmp_path):
     assert not any("☃" in piece for piece in tokenizer.get_vocab())
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["unigram", pytest.param("wordpiece", marks=pytest.mark.full)])
 def test_what_has_no_space_in_it_is_learned_from_in_parts(kind, corpus, tmp_path):
-    letters = "".join(np.random.default_rng(0).choice(list("abcdefghijklmnopqrstuvwxyz"), 200_050))
+    letters = "".join(np.random.default_rng(0).choice(list("abcdefghijklmnopqrstuvwxyz"), 50_050))
     long = read_corpus([*corpus.texts()[:50], letters], cache=tmp_path)
     parts = list(vocabulary._sample(long, 100))[-1].split(" ")
     assert "".join(parts) == letters

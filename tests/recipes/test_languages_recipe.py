@@ -5,6 +5,7 @@ import pytest
 import tiny
 from selfsent import train_stages
 from selfsent.recipes import read_recipe
+from selfsent.recipes.stage import sources_of
 
 RECIPE = """\
 base: {base}
@@ -69,6 +70,6 @@ def test_stages_over_pairs_of_several_languages(recipe, mirror, tmp_path):
     assert set(done.figures) == {"pairs: tatoeba-de"}
     asked = json.loads((tmp_path / "run" / "stages" / "student" / "run.json").read_text())["asked"]
     assert asked["corpus"]["source"].endswith("en-tr/train.parquet")
-    assert read_recipe(recipe()).stages[0].sources == ["parallel/en-de", "parallel/en-tr"]
+    assert sources_of(read_recipe(recipe()).stages[0].source) == ["parallel/en-de", "parallel/en-tr"]
     resumed = train_stages(recipe(), tmp_path / "run", data=mirror, resume=True)
     assert resumed.figures == done.figures

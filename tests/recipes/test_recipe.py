@@ -1,7 +1,7 @@
 import pytest
 
+import tiny
 from selfsent.errors import SettingsError
-from selfsent.progress import Progress
 from selfsent.recipes import read_recipe
 from selfsent.recipes.needs import needs_of
 from selfsent.recipes.recipe import Folds
@@ -210,9 +210,10 @@ def test_a_corpus_stands_in_for_one_that_is_not_here(recipe, tmp_path):
     stand_in = f"corpus: {{source: absent/folder/x.txt, stand_in: {tmp_path / 'here.txt'}}}"
     read = recipe(("corpus: sentences.txt", stand_in))
     assert read.stages[0].stand_in == (str(tmp_path / "here.txt"), {})
-    runner = _Runner(read, None, Progress())
+    said = []
+    runner = _Runner(read, None, tiny.heard(notice=said.append))
     assert runner.recipe.stages[0].source == str(tmp_path / "here.txt")
-    assert "stands in for absent/folder/x.txt, which is not here" in runner.replaced[0]
+    assert "absent/folder/x.txt is not here (" in said[0]
     assert runner.stand_ins == [f"{tmp_path / 'here.txt'} stands in for absent/folder/x.txt: no reproduction"]
     assert f"{tmp_path / 'here.txt'} (stands in for absent/folder/x.txt)" in [n.name for n in needs_of(read) if n.here]
     assert "absent/folder/x.txt" not in [need.name for need in needs_of(read)]

@@ -1,4 +1,6 @@
 import json
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from stage_texts import FOLDED, STAGES
@@ -6,7 +8,7 @@ from stage_texts import FOLDED, STAGES
 import tiny
 from selfsent import train_stages
 from selfsent.errors import RunError, SelfsentError, SettingsError, TrainingError
-from selfsent.recipes import over_seeds, read_recipe
+from selfsent.recipes import read_recipe, seeds as seeds_of_recipes, train_seeds
 from selfsent.recipes.needs import needs_of
 
 AS_ENCODER = """\
@@ -49,17 +51,12 @@ def test_nothing_is_written_when_a_later_stage_cannot_be(old, new, said, recipe,
     assert not (tmp_path / "run").exists()
 
 
-def test_a_recipe_is_run_as_it_was_read(recipe, tmp_path, mirror):
-    read = read_recipe(recipe(AS_ENCODER.replace("{mirror}", str(tmp_path))), seed=3)
-    for given in ({"seed": 4}, {"base": "bundled-raw"}, {"variant": "other"}):
-        ((name, value),) = given.items()
-        with pytest.raises(SettingsError, match=rf"was not read with {name} {value}: give the {name} to read_recipe"):
-            train_stages(read, tmp_path / "run", **given)
-    with pytest.raises(SelfsentError, match=r"pairs.jsonl: no such file"):  # which comes later
-        train_stages(read, tmp_path / "run", seed=3, base=read.base)
-    encoder = read_recipe(recipe("encoder: {base}\nevaluate: ukp-aspect\n"), seed=1)
-    with pytest.raises(SettingsError, match="nothing is trained, so give no seed"):
-        train_stages(encoder, tmp_path / "run", seed=1)
+def test_an_encoder_that_is_only_scored_has_no_seeds(recipe, tmp_path):
+    file = recipe("encoder: {base}\nevaluate: ukp-aspect\n")
+    for train in (lambda: train_stages(file, tmp_path / "run", seed=1), lambda: train_seeds(file, 2, tmp_path / "run")):
+        with pytest.raises(SettingsError, match="line 1: encoder is scored as it is: nothing is trained"):
+            train()
+    assert not (tmp_path / "run").exists()
 
 
 def test_folds_are_trained_one_by_one_from_the_stages_before(recipe, mirror, tmp_path):
@@ -98,11 +95,8 @@ def test_scores_that_are_no_test_are_marked_alone_and_over_seeds(recipe, tmp_pat
     assert done.table().caption.startswith("† trained on STSb")
     assert "† trained on STSb, which holds" in str(done)
 
-    def train_one(seed, output, resume):
-        return train_stages(file, output, seed=seed, resume=resume, data=mirror).figures
-
     for resume in (False, True):
-        seeds = over_seeds(2, tmp_path / "seeds", train_one, resume=resume)
+        seeds = train_seeds(file, 2, tmp_path / "seeds", resume=resume, data=mirror)
         assert list(seeds.leaked) == seeds.to_json()["leaked"] == done.leaked
         assert [cell.endswith("†") for cell in map(str, seeds.table().columns[1].cells)] == [False, True, False, True]
         assert seeds.table().caption.startswith("† trained on STSb")
@@ -117,17 +111,34 @@ def test_what_stands_in_is_kept_with_the_scores(recipe, mirror, tmp_path):
     assert json.loads((tmp_path / "run" / "run.json").read_text())["stand_ins"] == [short]
 
 
-def test_seeds_are_kept_summarised_and_not_run_again(tmp_path):
+@pytest.fixture
+def seeded(recipe, mirror, tmp_path, monkeypatch):
+    """`train_seeds` with a function of the seed in place of training."""
+
+    def seeded(count, place, scores_of, **given):
+        def train(file, output, *, seed, **how):
+            figures = scores_of(seed)
+            Path(output).mkdir(parents=True)
+            return SimpleNamespace(figures=figures, leaked=[])
+
+        monkeypatch.setattr(seeds_of_recipes, "train_stages", train)
+        return train_seeds(recipe(STAGES), count, tmp_path / place, data=mirror, **given)
+
+    return seeded
+
+
+def test_seeds_are_kept_summarised_and_not_run_again(seeded, tmp_path):
     asked = []
 
-    def train_one(seed, output, resume):
+    def scores_of(seed):
         asked.append(seed)
         if seed == 1:
             raise TrainingError("the loss is not finite", "go on with --resume")
         return {"loss": float(seed), "dev": 10.0 + seed, **({"context": 1.0} if seed else {})}
 
     lines = []
-    seeds = over_seeds(3, tmp_path / "run", train_one, progress=tiny.heard(notice=lines.append))
+    seeds = seeded(3, "run", scores_of, progress=tiny.heard(notice=lines.append))
+    assert lines == ["seed 0", "seed 1", "seed 1 failed: the loss is not finite", "seed 2"]
     assert set(seeds.summary) == {"loss", "dev"}
     assert (seeds.summary["dev"].mean, seeds.summary["dev"].deviation) == (11.0, pytest.approx(2**0.5))
     assert (seeds.leaked, seeds.table().caption) == ((), "")
@@ -135,22 +146,24 @@ def test_seeds_are_kept_summarised_and_not_run_again(tmp_path):
     assert seeds.complaints[0].startswith("1 of 3 seeds failed")
     assert seeds.complaints[1:] == ["seed 1 failed: the loss is not finite"]
     assert asked == [0, 1, 2]
-    again = over_seeds(3, tmp_path / "run", train_one, resume=True)
+    again = seeded(3, "run", scores_of, resume=True)
     assert asked == [0, 1, 2]
     assert again.to_json() == seeds.to_json() == json.loads((tmp_path / "run" / "seeds.json").read_text())
+    with pytest.raises(RunError, match="seeds was"):
+        seeded(2, "run", scores_of, resume=True, seed=7)
     with pytest.raises(TrainingError, match=r"all 2 seeds failed; the first one: no; give `overwrite`"):
-        over_seeds(2, tmp_path / "bad", lambda *_: (_ for _ in ()).throw(TrainingError("no")))
+        seeded(2, "bad", lambda seed: (_ for _ in ()).throw(TrainingError("no")))
 
 
-def test_a_fault_of_the_user_leaves_no_seeds_behind(tmp_path):
-    def train_one(seed, output, resume):
+def test_a_fault_of_the_user_leaves_no_seeds_behind(seeded, tmp_path):
+    def scores_of(seed):
         raise RunError("no")
 
     with pytest.raises(RunError):
-        over_seeds(2, tmp_path / "run", train_one)
+        seeded(2, "run", scores_of)
     assert not (tmp_path / "run").exists()
     with pytest.raises(SelfsentError, match="2 or more"):
-        over_seeds(1, tmp_path / "run", train_one)
+        seeded(1, "run", scores_of)
 
 
 def test_the_transformer_of_a_cross_encoder_is_scored_as_an_encoder(recipe, mirror, tmp_path):

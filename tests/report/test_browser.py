@@ -21,7 +21,7 @@ TEXTS = [f"{HOSTILE[row % 6]} number {row}" for row in range(60)]
 def page_file(tmp_path_factory):
     vectors = np.random.default_rng(0).normal(size=(60, 8)).astype(np.float32)
     colours = {HOSTILE[0]: TEXTS, HOSTILE[1]: [HOSTILE[row % 3] for row in range(60)]}
-    drawn = maps.map_of(TEXTS, {"before": vectors, HOSTILE[2]: -vectors}, colours, HOSTILE[1], 90)
+    drawn = maps.map_of(TEXTS, vectors, colours, HOSTILE[1], 90)
     named = ("words", "typical", "over")
     groups = [{"number": 0, "size": "1,000", **dict.fromkeys(named, text * 20)} for text in HOSTILE]
     about = [(text, text) for text in HOSTILE]
@@ -71,10 +71,10 @@ def colours_at(page):
 
 def test_pointing_at_a_dot_shows_its_text_and_runs_none_of_it(opened):
     page = opened()
-    box = page.locator("canvas").first.bounding_box()
+    box = page.locator("canvas").bounding_box()
     x, y = page.evaluate(
         """() => {
-        const data = JSON.parse(document.querySelector(".map script").textContent).places[0];
+        const data = JSON.parse(document.querySelector(".map script").textContent).places;
         return [data[0][7], data[1][7]];
     }"""
     )
@@ -83,7 +83,7 @@ def test_pointing_at_a_dot_shows_its_text_and_runs_none_of_it(opened):
     tip = page.locator(".tip")
     assert tip.is_visible()
     assert tip.text_content() == TEXTS[7]
-    assert page.locator(".ring").first.is_visible()
+    assert page.locator(".ring").is_visible()
     page.mouse.move(2, 2)
     assert not tip.is_visible()
     assert page.evaluate("window.ran") is None
@@ -112,4 +112,4 @@ def test_a_telephone_shows_all_of_its_width_in_both_colours(opened, scheme):
     background = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert background == {"light": "rgb(255, 255, 255)", "dark": "rgb(22, 22, 22)"}[scheme]
     assert len(colours_at(page)) > 1
-    page.locator("canvas").first.scroll_into_view_if_needed()
+    page.locator("canvas").scroll_into_view_if_needed()

@@ -34,9 +34,8 @@ def record():
 
 
 def test_what_a_reader_wants_to_know(record):
-    card = model_card(record, "12,345 sentences (3 duplicates dropped)", SCORES, 384)
+    card = model_card(record, "12,345 sentences (3 duplicates dropped)", SCORES)
     for said in (
-        "384 numbers",
         "`mine`",
         "12,345 texts of `tickets.csv`",
         "3 duplicates",

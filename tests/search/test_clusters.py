@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from selfsent.errors import SettingsError
-from selfsent.search import clusters as module, find_clusters, telling_words
-from selfsent.search.clusters import Clusters, assign
+from selfsent.search import clusters as module, find_clusters
+from selfsent.search.clusters import Clusters, assign, telling_words
 from selfsent.search.timeline import bars, counts_over
 
 

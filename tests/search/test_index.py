@@ -1,4 +1,5 @@
 import json
+import os
 import sqlite3
 import threading
 
@@ -10,11 +11,12 @@ from naive import words as naive
 from selfsent.data.corpus import read_corpus
 from selfsent.data.vector_files import VectorsFile
 from selfsent.errors import DataError, OutputError, SelfsentError, SettingsError
+from selfsent.integrity import signed
 from selfsent.lexical import Analyzer
 from selfsent.models.encoding import encode
 from selfsent.models.fingerprint import fingerprint
 from selfsent.search import Index, encode_to_file, index_state, index_writer, search, write_index
-from selfsent.search.index_files import MANIFEST, condition
+from selfsent.search.index_files import MANIFEST, SUMS, condition
 from selfsent.search.index_writer import check_index_output
 
 TICKETS = [
@@ -279,10 +281,10 @@ def test_many_threads_search_while_one_writes(encoder, made, sentences):
     threads = [threading.Thread(target=read) for _ in range(4)]
     for thread in threads:
         thread.start()
-    for n in range(12):
+    for n in range(6):
         index.upsert([{**TICKETS[0], "id": n, "text": f"{sentences[30 + n]} {n}"}], encoder)
         index.delete([29 - n])
-        if n % 4 == 0:
+        if n % 3 == 0:
             index.compact()
     done.set()
     for thread in threads:
@@ -447,12 +449,40 @@ def test_a_changed_byte_is_found(encoder, rows, more, tmp_path, monkeypatch, fil
             Index(tmp_path / "i")
 
 
+@pytest.mark.parametrize(
+    ("file", "old", "new"),
+    [
+        (MANIFEST, '"probed": 1', '"probed": 5'),
+        (SUMS, '"sums"', '"suns"'),
+        (SUMS, '"version"', '"vers"'),
+        (SUMS, "}", ""),
+    ],
+)
+def test_changes_of_what_describes_an_index_are_found(made, tmp_path, file, old, new):
+    made()
+    path = tmp_path / "i" / file
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+    with pytest.raises(DataError, match=f"{file} is not as it was written"):
+        Index(tmp_path / "i")
+
+
+def test_what_a_killed_compaction_left_goes_with_the_next_change(made, tmp_path):
+    index, left = made(), tmp_path / ".i.selfsent-0123abcd"
+    left.mkdir()
+    index.delete(["nobody"])
+    assert left.exists()  # somebody may be writing it
+    os.utime(left, (0, 0))
+    index.delete(["nobody"])
+    assert not left.exists()
+
+
 @pytest.mark.parametrize("name", ["../elsewhere", "/etc/passwd", "a/b"])
 def test_an_index_has_no_files_elsewhere(made, tmp_path, name):
     made()
     about = json.loads((tmp_path / "i" / MANIFEST).read_text())
     for files in ([name, *about["files"][1:]], [*about["files"][:1], name]):
-        (tmp_path / "i" / MANIFEST).write_text(json.dumps({**about, "files": files}))
+        (tmp_path / "i" / MANIFEST).write_text(json.dumps(signed({**about, "files": files})))
         with pytest.raises(DataError, match="is elsewhere"):
             Index(tmp_path / "i")
 

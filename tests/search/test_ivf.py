@@ -47,11 +47,8 @@ def test_vectors_come_back_from_lists_and_from_a_file(tmp_path):
     lists = filled(vectors)
     lists.write(tmp_path / "v")
     for each in (lists, IVF.read(tmp_path / "v"), IVF.read(tmp_path / "v", mapped=False)):
-        back = np.zeros_like(vectors)
-        for rows, part in each.lists():
-            back[rows] = part
-        np.testing.assert_allclose(back, vectors, atol=3e-4)
-        np.testing.assert_array_equal(each.take(np.array([3, 70, 299])), back[[3, 70, 299]])
+        np.testing.assert_allclose(each.take(np.arange(len(vectors))), vectors, atol=3e-4)
+        np.testing.assert_allclose(each.take(np.array([70, 3, 299])), vectors[[70, 3, 299]], atol=3e-4)
     (tmp_path / "v").write_bytes(b"nothing")
     with pytest.raises(DataError, match="damaged"):
         IVF.read(tmp_path / "v")
@@ -79,10 +76,9 @@ def test_lists_are_filled_again():
     np.testing.assert_allclose(again.take(np.array([3, 39])), vectors[[3, 39]], atol=3e-4)
 
 
-@pytest.mark.parametrize(("precision", "most"), [("int8", 24), ("binary", 40)])
-def test_vectors_of_fewer_bits_find_and_rank_nearly_the_same(tmp_path, precision, most):
+def test_vectors_of_fewer_bits_find_and_rank_nearly_the_same(tmp_path):
     vectors = in_groups(300, size=16, noise=1.0)
-    lists = IVF.trained(vectors[: training_rows(len(vectors))], len(vectors), precision=precision)
+    lists = IVF.trained(vectors[: training_rows(len(vectors))], len(vectors), precision="int8")
     for start in range(0, len(vectors), 1000):
         lists.add(vectors[start : start + 1000], np.arange(start, start + 1000))
     assert lists.tune(0.99) >= 0.99
@@ -98,5 +94,5 @@ def test_vectors_of_fewer_bits_find_and_rank_nearly_the_same(tmp_path, precision
     some = np.zeros(len(vectors), bool)
     some[:20] = True
     assert again.search(vectors[:3], 30, again.selector(some), 20 / 3000)[1].max() == 19
-    assert (tmp_path / "v").stat().st_size / len(vectors) < most + 30  # with numbers, lists and centroids
+    assert (tmp_path / "v").stat().st_size / len(vectors) < 54  # with numbers, lists and centroids
     assert len(IVF.read(tmp_path / "v", mapped=False).emptied()) == 0

@@ -95,7 +95,7 @@ def test_a_cross_encoder_ranks_by_its_score(encoder, encoder_of, corpus, sentenc
     first = search(encoder, corpus, QUERIES, 9)
     found = search(encoder, corpus, QUERIES, 4, rerank=tmp_path / "crossing", candidates=9)
     for query, hits, before in zip(QUERIES, found, first, strict=True):
-        scores = {hit.row: float(crossing.predict([(query, sentences[hit.row])])[0]) for hit in before}
+        scores = {hit.row: float(crossing.peer.predict([(query, sentences[hit.row])])[0]) for hit in before}
         assert [hit.row for hit in hits] == sorted(scores, key=lambda row: -scores[row])[:4]
         np.testing.assert_allclose([hit.cosine for hit in hits], [scores[hit.row] for hit in hits], atol=1e-5)
     assert made == []

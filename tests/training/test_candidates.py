@@ -120,6 +120,6 @@ def test_a_cross_encoder_scores_partners_and_candidates(pairs, base, base_of):
     for row, query in enumerate(pairs.texts()):
         there = np.isfinite(found.scores[row])
         texts = [answers[row], *(answers[n] for n in found.rows[row])]
-        wanted = model.predict([(query, text) for text in texts])
+        wanted = model.peer.predict([(query, text) for text in texts])
         assert scores[row][there] == pytest.approx(wanted[there], abs=1e-5)
         assert np.isneginf(scores[row][~there]).all()

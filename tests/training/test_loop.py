@@ -8,11 +8,12 @@ from accelerate.state import AcceleratorState
 
 import tiny
 from selfsent.errors import OutputError, TrainingError
-from selfsent.fast.gradients import Lookup
+from selfsent.fast.lookups import Lookup
 from selfsent.methods import Loss
 from selfsent.training import loop as loop_module
 from selfsent.training.loop import Interrupted, Loop, steps_between_probes
 from selfsent.training.run_config import RunConfig
+from slices import some
 
 
 def weights(loop):
@@ -215,7 +216,9 @@ def test_scores_are_without_dropout_and_steps_with_it(make_loop):
     assert seen == [False, True] * 3
 
 
-@pytest.mark.parametrize("method", ["tsdae", "mlm", "simcse", "ct", "ct-inbatch", "infomax", "bootstrap"])
+@pytest.mark.parametrize(
+    "method", some(["tsdae", "mlm", "simcse", "ct", "ct-inbatch", "infomax", "bootstrap"], soon=["tsdae", "ct-inbatch"])
+)
 def test_bfloat16_learns_what_float32_does(method, make_loop, monkeypatch):
     """Whatever another trainer in this process made accelerate believe; one run can follow the other.
 
@@ -235,12 +238,12 @@ def test_bfloat16_learns_what_float32_does(method, make_loop, monkeypatch):
     assert totals["bfloat16"][0] == pytest.approx(exact, rel=0.05, abs=0.02)
 
 
-@pytest.mark.parametrize("method", ["tsdae", "mlm", "simcse", "ct", "bootstrap"])
+@pytest.mark.parametrize("method", some(["tsdae", "mlm", "simcse", "ct", "bootstrap"], soon=["tsdae", "bootstrap"]))
 def test_large_tables_learn_what_torch_s_own_do(method, make_loop, monkeypatch):
     """Large tables have gradients added in place: micro-batches, tied weights, twins."""
     totals = []
     for large in (10**9, 1):
-        monkeypatch.setattr("selfsent.fast.gradients.LARGE", large)
+        monkeypatch.setattr("selfsent.fast.lookups.LARGE", large)
         loop = make_loop(method, dropout=0.1, precision="bfloat16", accumulate=2)
         kinds = {type(part) for part in loop.learner.modules()}
         assert (Lookup in kinds) == (large == 1)

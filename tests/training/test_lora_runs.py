@@ -29,7 +29,7 @@ class Stopping(Progress):
 
 
 def run(base, output, **options):
-    usual = {"steps": 4, "batch_size": 8, "map_points": 0, "learning_rate": 0.01, "checkpoint_every": 1, "keep": 4}
+    usual = {"steps": 4, "batch_size": 8, "learning_rate": 0.01, "checkpoint_every": 1, "keep": 4}
     return train(SENTENCES, base=str(base), output=output, **{"lora": 4, **usual, **options})
 
 

@@ -19,7 +19,7 @@ from selfsent.models.prompts import Prompts
 
 LINES = tiny.make_sentences(48, seed=5, words=(2, 9))
 PROMPTS = {"query": "ba du ka ", "passage": "fi ", "STS": "lu lu "}
-RUN = {"steps": 2, "batch_size": 8, "max_length": tiny.LONGEST, "pooling": "mean", "map_points": 0, "hold_out": 0}
+RUN = {"steps": 2, "batch_size": 8, "max_length": tiny.LONGEST, "pooling": "mean", "hold_out": 0}
 BASES = {
     "word pieces": ("bert", {}, PROMPTS),
     "pieces": ("xlm-roberta", {}, PROMPTS),

@@ -22,7 +22,6 @@ FIFTHS = {0: 1.0, 499: 1.0, 500: 0.8, 1000: 0.6, 1500: 0.4, 2000: 0.2, 2599: 0.2
         (10, {"schedule": "constant", "warmup": 4}, {0: 0.2, 1: 0.4, 2: 0.6, 3: 0.8, 4: 1, 9: 1}),
         (5, {"schedule": "linear", "warmup": 100}, {0: 1 / 101, 4: 5 / 101}),
         (2600, {"schedule": "step", "warmup": 0}, FIFTHS),
-        (2600, {"schedule": "stairs", "warmup": 0}, FIFTHS),  # its name in earlier versions
     ],
 )
 def test_rates(steps, settings, expected):

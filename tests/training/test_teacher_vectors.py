@@ -1,8 +1,7 @@
 """Vectors of a frozen teacher, cached with a corpus."""
 
+import multiprocessing
 import shutil
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -116,41 +115,32 @@ def test_vectors_that_are_no_numbers_are_refused(value, corpus, base, monkeypatc
         cached(corpus, base)
 
 
-SHARED = """
-import sys
-import numpy as np
-from pathlib import Path
-from selfsent.data.corpus.table import Corpus
-from selfsent.models.loading import load_encoder
-from selfsent.training import teacher_vectors
-
-corpus, base, first, last, output = Corpus(Path(sys.argv[1])), *sys.argv[2:]
-working, made = teacher_vectors.encode, []
-teacher_vectors._CHUNK = {"cpu": 10}
-teacher_vectors.encode = lambda model, texts: made.append(len(texts)) or working(model, texts)
-print("ready", flush=True)
-sys.stdin.readline()
-rows = np.arange(int(first), int(last))
-found = teacher_vectors.cached_vectors(corpus, "text", rows, load_encoder(base), base, 512, "float32")
-np.save(output, found[rows])
-print(sum(made))
-"""
+def share(corpus, base, span, output, together, made):
+    """The work of a process: vectors of a span of rows, ten at once, as soon as all processes are there."""
+    teacher_vectors._CHUNK = {"cpu": 10}
+    teacher_vectors.encode = lambda model, texts: made.put(len(texts)) or encode(model, texts)
+    together.wait(60)
+    rows = np.arange(*span)
+    np.save(output, cached(corpus, base, rows)[rows])
 
 
 def test_two_processes_share_the_work(corpus, base, tmp_path):
-    spans = [(0, 70), (5, 90)]
-    command, pipes = [sys.executable, "-c", SHARED, str(corpus.directory), str(base)], {"stdin": subprocess.PIPE}
+    spans, context = [(0, 70), (5, 90)], multiprocessing.get_context("fork")
+    together, made = context.Barrier(2), context.Queue()
     running = [
-        subprocess.Popen([*command, *map(str, span), f"{tmp_path}/{n}.npy"], **pipes, stdout=subprocess.PIPE, text=True)
+        context.Process(target=share, args=(corpus, base, span, tmp_path / f"{n}.npy", together, made))
         for n, span in enumerate(spans)
     ]
     for process in running:
-        assert process.stdout.readline() == "ready\n"
+        process.start()
+    counts = [made.get(timeout=60)]
+    while sum(counts) < 90:
+        counts.append(made.get(timeout=60))
     for process in running:
-        process.stdin.write("go\n")
-        process.stdin.flush()
-    made = [int(process.communicate(timeout=300)[0]) for process in running]
-    assert sum(made) == 90  # none of them twice
+        process.join(60)
+        assert process.exitcode == 0
+    assert made.empty()  # none of them twice
+    assert sum(counts) == 90
     slow = encode(load_encoder(base), SENTENCES)
     for n, (first, last) in enumerate(spans):
         assert np.load(tmp_path / f"{n}.npy") == pytest.approx(slow[first:last], rel=1e-3, abs=1e-4)

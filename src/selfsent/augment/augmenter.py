@@ -5,12 +5,10 @@ from __future__ import annotations
 import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from selfsent.errors import SettingsError
 from selfsent.settings import check_limits
 
 if TYPE_CHECKING:
@@ -24,12 +22,10 @@ class Sentences:
     Args:
         texts: (n,) the sentences.
         rows: (n,) their rows in the corpus. Random choices may depend on row and key alone.
-        others: (n,) the texts of the corpus' second column, if it has one.
     """
 
     texts: list[str]
     rows: np.ndarray
-    others: list[str] | None = None
 
 
 Change = Callable[[Sentences, int], list[str]]
@@ -68,36 +64,12 @@ class Augmenter(ABC):
         return [self.name, dataclasses.asdict(self)]
 
     @abstractmethod
-    def start(self) -> AbstractContextManager[Change]:
-        """Open its resources (dictionaries, models, programs); closed on exit.
+    def start(self) -> Change:
+        """Load what it needs, a dictionary or a model, and give the function that makes views.
 
         Raises:
             SelfsentError: a resource is missing.
         """
-
-
-@dataclass(frozen=True)
-class Pairs(Augmenter):
-    """The corpus' second text column: premise and hypothesis, two captions, a sentence and its translation.
-
-    Raises:
-        SettingsError: the corpus has one text column.
-    """
-
-    name = "pairs"
-    about = "the second text column of the corpus: entailments, captions, translations"
-    random = False
-    unchanged = "the two columns hold the same texts: name others with `text_columns`"
-
-    def start(self) -> AbstractContextManager[Change]:
-        """The second column; no resources are needed."""
-
-        def others(sentences: Sentences, key: int) -> list[str]:
-            if sentences.others is None:
-                raise SettingsError("pairs needs a corpus with two text columns: name them with text_columns=A,B")
-            return sentences.others
-
-        return nullcontext(others)
 
 
 def state_of(path: str | Path) -> list[Any]:

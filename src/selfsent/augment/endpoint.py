@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from types import TracebackType
-from typing import Any, Self
+from typing import Self
 from urllib.parse import urlsplit
 
 from selfsent.errors import AugmenterError, SettingsError, first_line
@@ -21,6 +21,8 @@ _TOKENS = 2048
 """Tokens that a model may write, its thoughts included."""
 _LONGEST_WAIT = 60.0
 _LOCAL = ("localhost", "127.0.0.1", "::1")
+_ODD = (ValueError, RecursionError, TypeError, KeyError, IndexError)
+"""What reading an answer raises that is no JSON, or of another form."""
 
 
 class Endpoint:
@@ -61,9 +63,7 @@ class Endpoint:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._client.close()
 
     def answers(self, prompts: Sequence[str]) -> list[str]:
@@ -80,10 +80,8 @@ class Endpoint:
                 raise
         if prompts and not any(found):
             reason = self.failed.most_common(1)[0][0]
-            raise AugmenterError(
-                f"{self.url} gave no answer to {len(prompts)} questions in a row ({reason}). What was made is kept:"
-                " give the same command again when it answers"
-            )
+            again = "What was made is kept: give the same command again when it answers"
+            raise AugmenterError(f"{self.url} gave no answer to {len(prompts)} questions in a row ({reason}). {again}")
         return found
 
     def _answer(self, prompt: str) -> str:
@@ -128,12 +126,10 @@ class Endpoint:
 
 def _text_of(body: bytes) -> str:
     """The text in an answer; empty if there is none."""
-    found = _read(body)
-    for key in ("choices", 0, "message", "content"):
-        try:
-            found = found[key]
-        except (TypeError, KeyError, IndexError):
-            return ""
+    try:
+        found = json.loads(body)["choices"][0]["message"]["content"]
+    except _ODD:
+        return ""
     return found if isinstance(found, str) else ""
 
 
@@ -141,17 +137,10 @@ def _why(status: int, body: bytes) -> str:
     """What a server says of its refusal; nothing where it may repeat the key."""
     if status in (401, 403):
         return f": is {KEY} set, and right?"
-    error = _read(body)
-    error = error.get("error") if isinstance(error, dict) else None
-    said = error.get("message") if isinstance(error, dict) else error
+    try:
+        error = json.loads(body)["error"]
+        said = error if isinstance(error, str) else error["message"]
+    except _ODD:
+        return ""
     key = os.environ.get(KEY, "")
     return f": {said[:200]}" if isinstance(said, str) and said and not (key and key in said) else ""
-
-
-def _read(body: bytes) -> Any:
-    import json
-
-    try:
-        return json.loads(body)
-    except (ValueError, RecursionError):
-        return None

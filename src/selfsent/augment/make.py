@@ -21,14 +21,14 @@ from selfsent.data.corpus.table import DESCRIPTION, TABLE, open_corpus
 from selfsent.data.corpus.writer import TableFile, describe
 from selfsent.data.random import make_key
 from selfsent.data.vector_files import check_format
-from selfsent.errors import AugmenterError, OutputError, SelfsentError, SettingsError
-from selfsent.files import atomic_directory, check_file, sweep_half_written
+from selfsent.errors import AugmenterError, SelfsentError, SettingsError
+from selfsent.files import atomic_directory, check_new_file, sweep_half_written
 from selfsent.locks import lock_directory, lock_range
 from selfsent.resumable import Chunks
 
 ORIGINAL = "original"
 """The entry of `maker1` and `maker2` for the sentence itself."""
-_VERSION = 3
+_VERSION = 4
 """Version of augmenters, chunks and cleaning; bump when one of them changes."""
 _ENOUGH = 20
 """Size of a first chunk from which at least one sentence must change."""
@@ -104,17 +104,15 @@ def augment(
     try:
         for number, pairing in enumerate(pairings):
             size, key = min(augmenter.chunk for augmenter in pairing), make_key(seed, number)
-            with ExitStack() as opened:
-                changes: list[Change] = []
-                for start in range(0, len(corpus), size):
-                    rows = np.arange(start, min(start + size, len(corpus)))
-                    name = f"{number}-{start:012d}"
-                    if not chunks.find(name):
-                        # Opened lazily: a finished plan loads nothing.
-                        changes = changes or [opened.enter_context(each.start()) for each in pairing]
-                        chunks.write(name, _chunk(corpus, rows, pairing, changes, key))
-                        made += len(rows) * len(pairing)
-                    advance(len(rows))
+            changes: list[Change] = []
+            for start in range(0, len(corpus), size):
+                rows = np.arange(start, min(start + size, len(corpus)))
+                name = f"{number}-{start:012d}"
+                if not chunks.find(name):
+                    changes = changes or [each.start() for each in pairing]  # a finished plan loads nothing
+                    chunks.write(name, _chunk(corpus, rows, pairing, changes, key))
+                    made += len(rows) * len(pairing)
+                advance(len(rows))
     except SelfsentError:
         if not len(chunks):
             chunks.remove()
@@ -135,13 +133,11 @@ def check_pairings(pairings: Sequence[Pairing]) -> None:
     """
     for pairing in pairings:
         if not 1 <= len(pairing) <= 2:
-            raise SettingsError(
-                f"two views come from one or two augmenters, not {len(pairing)}: give further `pairings` for more rows"
-            )
+            found = f"not {len(pairing)}: give further `pairings` for more rows"
+            raise SettingsError(f"two views come from one or two augmenters, {found}")
         if len(pairing) == 2 and pairing[0] == pairing[1] and not pairing[0].random:
-            raise SettingsError(
-                f"{pairing[0].spec} makes the same view twice: name another augmenter, or another `pivot`"
-            )
+            other = "name another augmenter, or another `pivot`"
+            raise SettingsError(f"{pairing[0].spec} makes the same view twice: {other}")
 
 
 def check_output(path: Path, overwrite: bool) -> None:
@@ -152,9 +148,7 @@ def check_output(path: Path, overwrite: bool) -> None:
         OutputError: the file exists, or is no ordinary one.
     """
     check_format(path)
-    check_file(path)
-    if path.exists() and not overwrite:
-        raise OutputError(f"{path} exists already: give `overwrite`, or another `output`")
+    check_new_file(path, overwrite)
 
 
 def _plan(corpus: Corpus, pairings: Sequence[Pairing], seed: int) -> dict[str, Any]:
@@ -173,16 +167,14 @@ def _chunk(
         AugmenterError: an augmenter changes none of the first rows.
     """
     texts = corpus.texts(rows)
-    others = corpus.texts(rows, corpus.text_columns[1]) if len(corpus.text_columns) > 1 else None
     views, names = [texts] * (2 - len(pairing)), [ORIGINAL] * (2 - len(pairing))
     for augmenter, change in zip(pairing, changes, strict=True):
-        made, _ = clean(change(Sentences(texts, rows, others), make_key(key, len(views))))
+        made, _ = clean(change(Sentences(texts, rows), make_key(key, len(views))))
         views.append([view or text for view, text in zip(made, texts, strict=True)])
         names.append(augmenter.spec)
         if rows[0] == 0 and len(texts) >= _ENOUGH and views[-1] == texts:
-            raise AugmenterError(
-                f"{augmenter.spec} changed none of the first {len(texts)} texts: {augmenter.unchanged}"
-            )
+            none = f"changed none of the first {len(texts)} texts"
+            raise AugmenterError(f"{augmenter.spec} {none}: {augmenter.unchanged}")
     columns: dict[str, list[Any]] = {"text": texts, "view1": views[0], "view2": views[1]}
     columns |= {f"maker{number}": [name] * len(texts) for number, name in enumerate(names, start=1)}
     if corpus.documents is not None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -29,9 +27,8 @@ class MaskAndRefill(Augmenter):
 
         return [*super().identity(), state_of(resolve(self.model))]
 
-    @contextmanager
-    def start(self) -> Iterator[Change]:
+    def start(self) -> Change:
         """Load the model."""
         from selfsent.augment.refill import Refiller
 
-        yield Refiller(self.model, self.ratio, self.pick == "best").change
+        return Refiller(self.model, self.ratio, self.pick == "best").change

@@ -50,13 +50,9 @@ class Refiller:
 
     def change(self, sentences: Sentences, key: int) -> list[str]:
         """Views of sentences; masks and samples depend on key, row and position alone, not on batches."""
-        encoded = self.model.tokenizer(
-            sentences.texts,
-            add_special_tokens=False,
-            return_offsets_mapping=True,
-            truncation=True,
-            max_length=self.longest - len(self.template.prefix) - len(self.template.suffix),
-        )
+        room = self.longest - len(self.template.prefix) - len(self.template.suffix)
+        how = {"add_special_tokens": False, "return_offsets_mapping": True, "truncation": True, "max_length": room}
+        encoded = self.model.tokenizer(sentences.texts, **how)
         ids = [np.array(one, dtype=np.int64) for one in encoded["input_ids"]]
         hidden = [self._hidden(one, int(row), key) for one, row in zip(ids, sentences.rows, strict=True)]
         views = list(sentences.texts)
@@ -81,9 +77,8 @@ class Refiller:
         flat, where = np.concatenate(ids), np.concatenate(hidden)
         lengths = np.array([len(one) for one in ids])
         masked, targets = np.where(where, self.mask, flat), np.where(where, flat, IGNORED)
-        packed = self.template.pack(
-            Tokens(masked, lengths, np.ones(len(flat), dtype=bool), rows, targets), self.longest
-        )
+        tokens = Tokens(masked, lengths, np.ones(len(flat), dtype=bool), rows, targets)
+        packed = self.template.pack(tokens, self.longest)
         with torch.inference_mode():
             at = (packed.targets != IGNORED).nonzero()[:, 0]
             output = self.head.output
@@ -116,22 +111,9 @@ class Refiller:
             while start < stop and text[start].isspace():  # byte-level tokens include the preceding space
                 start += 1
             new = self.vocabulary.texts[guess]
-            if new.islower():
-                new = _with_capitals_at(new, text, start)
-            parts += [text[end:start], new]
+            parts += [text[end:start], with_capitals_of(new, text[start:stop]) if new.islower() else new]
             end = stop
         return "".join([*parts, text[end:]])
-
-
-def _with_capitals_at(piece: str, text: str, start: int) -> str:
-    """A piece of a word, capitalised for its position: a leading capital only at the start of the word."""
-    begin, end = start, start
-    while begin and text[begin - 1].isalpha():
-        begin -= 1
-    while end < len(text) and text[end].isalpha():
-        end += 1
-    word = text[begin:end]
-    return with_capitals_of(piece, word) if begin == start or word.isupper() else piece
 
 
 class Vocabulary:

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from selfsent.augment.augmenter import Augmenter, Pairs
+from selfsent.augment.augmenter import Augmenter
 from selfsent.augment.mlm import MaskAndRefill
 from selfsent.augment.synonym import Synonym
 from selfsent.augment.translate import Translate
 from selfsent.errors import SettingsError, guess
 
-AUGMENTERS: dict[str, type[Augmenter]] = {each.name: each for each in (Synonym, MaskAndRefill, Translate, Pairs)}
+AUGMENTERS: dict[str, type[Augmenter]] = {each.name: each for each in (Synonym, MaskAndRefill, Translate)}
 
 
 def parse_augmenter(spec: str, common: Mapping[str, Any] | None = None) -> Augmenter:
@@ -35,8 +35,8 @@ def parse_augmenter(spec: str, common: Mapping[str, Any] | None = None) -> Augme
         option, given, value = part.partition("=")
         option = option.replace("-", "_")
         if option not in fields or not given:
-            has = f"it has {', '.join(fields)}" if fields else "it has none"
-            raise SettingsError(f"{spec}: {name} has no option {part!r} ({has}); write {name}:OPTION=VALUE")
+            known = f"{name} has no option {part!r} (it has {', '.join(fields)})"
+            raise SettingsError(f"{spec}: {known}; write {name}:OPTION=VALUE")
         values[option] = value
         if str(fields[option].type).startswith(("int", "float")):
             with suppress(ValueError):  # the augmenter rejects it

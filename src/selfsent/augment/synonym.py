@@ -3,38 +3,30 @@
 from __future__ import annotations
 
 import re
-import unicodedata
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from selfsent.augment.augmenter import Augmenter, Change, Sentences, state_of, with_capitals_of
-from selfsent.augment.wordnet import PARTS, Part, WordNet, find_wordnet
+from selfsent.augment.wordnet import PARTS, WordNet, find_wordnet
 from selfsent.settings import setting
 
 _WORD = re.compile(r"</?[A-Za-z][^<>]*>|[^\W\d_]+(?:-[^\W\d_]+)*")
 """A word, or an HTML tag (skipped)."""
-_CLITIC = re.compile(r"['’](?:t|ll|re|ve|m|d)\b", re.IGNORECASE)
-_GLUE_BEFORE = frozenset("'’@#/\\_.&-<>0123456789")
-_GLUE_BEHIND = frozenset("@/\\_-<>0123456789")
+_ALONE = re.compile(
+    r"(?<!['’@#/\\_.&<>0-9-])[a-z-]{2,}(?![@/\\_<>0-9-]|\.\w|['’](?:t|ll|re|ve|m|d)\b|[\u0300-\u036f])", re.IGNORECASE
+)
+"""A word of ASCII that is no part of a contraction, a number or an address."""
 
 
 def _set(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-_DETERMINERS = _set(
-    "a an the this that these those each every some any no all both either neither such what which whose "
-    "my your his its our their"
-)
-_CLAUSES = _set("that what which")
-"""Determiners that also begin clauses: weak evidence about the next word."""
-_BEFORE_VERBS = _set(
-    "to will would shall should can could may might must do does did don didn doesn won not never "
-    "i you he she it we they who let please"
-)
 _STOP = _set(
+    "a an the this that these those each every some any no all both either neither such what which whose "
+    "my your his its our their i you he she it we they who let please to not never "
+    "will would shall should can could may might must do does did don didn doesn won "
     "be am is are was were been being have has had having done doing ought cannot "
     "me him her us them mine yours hers ours theirs myself yourself himself herself itself ourselves themselves "
     "whom someone something anyone anything everyone everything nobody nothing none one ones there here "
@@ -45,7 +37,6 @@ _STOP = _set(
     "more most less least much many few several own same other another else like last next first second "
     "two three four five six seven eight nine ten hundred thousand million billion mr mrs ms dr"
 )
-_STOP |= _DETERMINERS | _BEFORE_VERBS
 
 
 @dataclass(frozen=True)
@@ -57,14 +48,10 @@ class Synonym(Augmenter):
     unchanged = "WordNet knows English words alone: for another language choose mlm with a model that knows it"
 
     ratio: float = setting(
-        0.3,
-        "share of the words to change, 0.3 unless given (mlm: of the tokens, 0.2)",
-        above=0.0,
-        maximum=1.0,
+        0.3, "share of the words to change, 0.3 unless given (mlm: of the tokens, 0.2)", above=0.0, maximum=1.0
     )
     sense: Literal["first", "random"] = setting(
-        "first",
-        "synonyms of a word's most frequent sense, or of any (random: the paper's)",
+        "first", "synonyms of a word's most frequent sense, or of any (random: the paper's)"
     )
     wordnet: str | None = setting(None, "directory with WordNet's files, instead of Debian's wordnet-base")
 
@@ -72,8 +59,7 @@ class Synonym(Augmenter):
         """Options, and the state of WordNet's files."""
         return [*super().identity(), state_of(find_wordnet(self.wordnet))]
 
-    @contextmanager
-    def start(self) -> Iterator[Change]:
+    def start(self) -> Change:
         """Open WordNet."""
         words = _Words(WordNet(self.wordnet), self.sense)
 
@@ -81,7 +67,7 @@ class Synonym(Augmenter):
             pairs = zip(sentences.texts, sentences.rows.tolist(), strict=True)
             return [words.change(text, row, key, self.ratio) for text, row in pairs]
 
-        yield change
+        return change
 
 
 _Choice = tuple[int, tuple[tuple[str, ...], ...]]
@@ -120,35 +106,21 @@ class _Words:
         word = found[index][0].lower()
         if not _plain(text, found[index], index) or word in _STOP:
             return None
-        part = self._part(word, found[index - 1][0].lower() if index else "")
+        # Of the parts of speech the most frequent one; an inflected word has none.
+        known = (part for part in PARTS if self.wordnet.senses(word, part))
+        part = max(known, key=lambda part: self.wordnet.count(word, part), default=None)
         senses = self.wordnet.senses(word, part) if part else ()
         kept = [_usable(words, word) for words in (senses[:1] if self.sense == "first" else senses)]
         filled = tuple(words for words in kept if words)
         return (index, filled) if filled else None
 
-    def _part(self, word: str, before: str) -> Part | None:
-        """The likeliest part of speech, by WordNet's counts and the preceding word; None for an inflected word."""
-        likely: dict[Part, float] = dict.fromkeys(PARTS, 1.0)
-        if before in _DETERMINERS and before not in _CLAUSES:
-            likely = {"noun": 4.0, "adj": 4.0, "verb": 0.05, "adv": 0.3}
-        elif before in _BEFORE_VERBS:
-            likely = {"noun": 0.1, "adj": 0.3, "verb": 10.0, "adv": 1.0}
-        known = [part for part in PARTS if self.wordnet.senses(word, part)]
-        return max(known, key=lambda part: likely[part] * (self.wordnet.count(word, part) + 0.5), default=None)
-
 
 def _plain(text: str, match: re.Match[str], index: int) -> bool:
-    """Whether a word may be replaced: ASCII, no name or acronym, not part of a contraction or URL."""
-    word, before, behind = match[0], text[: match.start()][-1:], text[match.end() : match.end() + 2]
-    if not word.isascii() or len(word) < 2:
-        return False
+    """Whether a word may be replaced: by itself, and no name or acronym."""
+    word, alone = match[0], _ALONE.match(text, match.start())
     # A capital inside a sentence marks a name, unless all of it is in capitals.
-    if not text.isupper() and (word[1:] != word[1:].lower() or (index and word[0].isupper())):
-        return False
-    if before in _GLUE_BEFORE or behind[:1] in _GLUE_BEHIND or re.match(r"\.\w", behind):
-        return False
-    combining = bool(behind) and unicodedata.category(behind[0])[0] == "M"
-    return not combining and not _CLITIC.match(text, match.end())
+    named = not text.isupper() and (word[1:] != word[1:].lower() or (index > 0 and word[0].isupper()))
+    return not named and alone is not None and alone.end() == match.end()
 
 
 def _usable(words: tuple[str, ...], word: str) -> tuple[str, ...]:

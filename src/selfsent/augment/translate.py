@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from selfsent.augment.augmenter import Augmenter, Change, Sentences, state_of
+from selfsent.augment.augmenter import Augmenter, Change, state_of
 from selfsent.errors import BaseEncoderError, first_line
 from selfsent.models.bases import refuse_unsafe
 from selfsent.settings import setting
@@ -44,15 +43,11 @@ class Translate(Augmenter):
         """Options, and the state of the models' files."""
         return [*super().identity(), *map(state_of, self.models())]
 
-    @contextmanager
-    def start(self) -> Iterator[Change]:
+    def start(self) -> Change:
         """Load both models."""
         there, back = (marian(model, self.beams) for model in self.models())
 
-        def change(sentences: Sentences, key: int) -> list[str]:
-            return back(there(sentences.texts))
-
-        yield change
+        return lambda sentences, key: back(there(sentences.texts))
 
     def models(self) -> tuple[str, str]:
         """The models of both directions."""

@@ -12,10 +12,8 @@ from selfsent.errors import SettingsError
 Part = Literal["noun", "verb", "adj", "adv"]
 PARTS: tuple[Part, ...] = ("noun", "verb", "adj", "adv")
 _DIRECTORIES = (
-    "/usr/share/wordnet",
-    "/usr/share/wordnet/dict",
-    "/usr/local/WordNet-3.0/dict",
-    "/opt/homebrew/share/wordnet",
+    *("/usr/share/wordnet", "/usr/share/wordnet/dict"),
+    *("/usr/local/WordNet-3.0/dict", "/opt/homebrew/share/wordnet"),
 )
 _TYPES: dict[str, Part] = {"1": "noun", "2": "verb", "3": "adj", "4": "adv", "5": "adj"}
 
@@ -77,10 +75,8 @@ def find_wordnet(directory: str | Path | None) -> Path:
     for path in paths:
         if all((path / f"{kind}.{part}").is_file() for kind in ("index", "data") for part in PARTS):
             return path
-    where = f"in {directory}" if directory else f"in {_DIRECTORIES[0]}"
-    raise SettingsError(
-        f"WordNet is not {where} (index.noun, data.noun ...): install Debian's wordnet-base, or set `wordnet`"
-    )
+    where = f"in {directory or _DIRECTORIES[0]} (index.noun, data.noun ...)"
+    raise SettingsError(f"WordNet is not {where}: install Debian's wordnet-base, or set `wordnet`")
 
 
 def _read_counts(path: Path) -> dict[tuple[str, Part], int]:

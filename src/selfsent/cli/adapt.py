@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from selfsent.cli.console import doing, notice, show
-from selfsent.cli.options import Encoding
-from selfsent.cli.outputs import check_outputs, write_outputs
+from selfsent.cli.options import JSON, Encoding
+from selfsent.cli.outputs import as_line, check_outputs, write_outputs
 from selfsent.errors import SettingsError
 from selfsent.settings import setting
 
@@ -29,13 +28,13 @@ class Adapt(Encoding):
 
     exam: str = setting(MISSING, "a folder that selfsent exam wrote, or your own in BEIR's layout", positional=True)
     vectors: str | None = setting(None, "a .parquet file with text and embedding, or a .npy file of the corpus' lines")
-    queries: str | None = setting(None, "with a .npy file: another one, of the lines of queries")
+    queries: str | None = setting(None, "with a .npy file: another one, of the lines of queries", needs="vectors")
     model: str | None = setting(None, "in place of vectors: any model of selfsent evaluate")
     output: str = setting(MISSING, "the .safetensors file to write")
     word_weight: float | None = setting(
         None, "keep this weight of words; 0 for the cosine alone (default: chosen)", minimum=0.0, maximum=1000.0
     )
-    json: str | None = setting(None, "write the scores as one object; - is standard output", metavar="FILE")
+    json: str | None = JSON
 
     def run(self) -> None:
         """Learn, show and write the adapter."""
@@ -57,7 +56,7 @@ class Adapt(Encoding):
         about = {"adapter": found.adapter.name, "word_weight": found.adapter.words, "line": found.line}
         for name, scores in (("before", found.before), ("after", found.after)):
             about |= {name: dict(zip(("dev", "test"), (score.to_json() for score in scores), strict=True))}
-        if not write_outputs({self.json: lambda: json.dumps(about, ensure_ascii=False) + "\n"}):
+        if not write_outputs({self.json: lambda: as_line(about)}):
             show(found.line)
         notice(f"written to {self.output}")
 

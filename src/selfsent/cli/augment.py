@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from selfsent.augment.registry import AUGMENTERS, parse_augmenter
-from selfsent.cli.console import counting, notice, shortened, show
+from selfsent.cli.console import counting, notice, show
 from selfsent.cli.options import CORPUS, Reading
 from selfsent.cli.outputs import check_outputs
-from selfsent.display import counted
+from selfsent.display import counted, shortened
 from selfsent.errors import SettingsError, guess
 from selfsent.settings import PairOptions, setting
 
@@ -41,7 +41,7 @@ class Augment(PairOptions, Reading):
     Was the command interrupted? Give it again, and it goes on where it stopped.
     """
 
-    main_options: ClassVar = ("pairings", "output", "text_column", "overwrite", "seed")
+    main_options: ClassVar = "pairings output text_column overwrite seed"
     also: ClassVar = tuple((f"options of {name}", each, None) for name, each in AUGMENTERS.items())
 
     corpus: tuple[str, ...] = CORPUS

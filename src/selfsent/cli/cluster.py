@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from selfsent.cli.console import doing, notice, shortened, show
+from selfsent.cli.console import doing, notice, show
 from selfsent.cli.options import MODEL, ONE_CORPUS
-from selfsent.cli.results import Results, as_line, line_of
-from selfsent.display import counted, table_of
+from selfsent.cli.outputs import as_line
+from selfsent.cli.results import Results, line_of
+from selfsent.display import counted, shortened, table_of
 from selfsent.errors import DataError, SettingsError
 from selfsent.settings import setting
 
@@ -53,7 +54,7 @@ class Cluster(Results):
     def run(self) -> None:
         """Find and show the clusters."""
         from selfsent.report.cluster_page import cluster_page
-        from selfsent.report.maps import check_points, slowness
+        from selfsent.report.maps import check_points
         from selfsent.search.tables import cluster_columns, cluster_rows
 
         check_points(self.map_points)
@@ -73,8 +74,6 @@ class Cluster(Results):
             found, named = self._found(model, vectors, corpus, old)
             groups, page = self._groups(found, corpus, named), ""
             if self.page is not None:
-                if line := slowness(min(self.map_points, len(corpus))):
-                    notice(line)
                 about: dict[str, Any] = {"model": self.model, "corpus": corpus.source, "seed": self.seed}
                 page = cluster_page(found, groups, corpus, vectors, about, self.map_points)
             del vectors
@@ -108,10 +107,8 @@ class Cluster(Results):
             raise DataError(
                 f"{self.to}: the column cluster holds no numbers: give what cluster --output wrote"
             ) from None
-        missing = set(range(int(cluster.max()) + 1)) - set(cluster.tolist())
-        if cluster.max() < 0 or missing:
-            what = f"group {min(missing)}" if missing else "no group"
-            raise DataError(f"{self.to} {'lacks' if missing else 'has'} {what}: give what cluster --output wrote")
+        if missing := {*range(max(1, cluster.max() + 1))} - {*cluster.tolist()}:
+            raise DataError(f"{self.to} has no group {min(missing)}: give what cluster --output wrote")
         return old, cluster
 
     def _found(
@@ -138,7 +135,7 @@ class Cluster(Results):
         import numpy as np
 
         from selfsent.lexical import language_of
-        from selfsent.search import telling_words
+        from selfsent.search.clusters import telling_words
         from selfsent.search.tables import describe
         from selfsent.search.timeline import counts_over
 

@@ -6,20 +6,12 @@ import argparse
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from selfsent.cli import console
 from selfsent.cli.console import show
 from selfsent.cli.flags import add_method_options, add_options
-from selfsent.cli.options import (
-    CORPUS,
-    HOLD_OUT,
-    SENTENCES,
-    UNSET,
-    Resumable,
-    TrainingText,
-    WithData,
-)
+from selfsent.cli.options import CORPUS, HOLD_OUT, SENTENCES, UNSET, Resumable, TrainingText, WithData
 from selfsent.errors import SettingsError
 from selfsent.settings import Settings, setting
 from selfsent.training.run_config import ModelOptions
@@ -29,20 +21,16 @@ from selfsent.training.run_config import ModelOptions
 class Compare(TrainingText, Resumable, WithData):
     """Train with several methods for the same time, and choose the best encoder without labels.
 
+      selfsent compare tickets.csv --text-column body --budget 5m --output runs/compared
+      selfsent compare tickets.csv --text-column body --methods "neighbours, simcse --pick-words 16 --no-mlp"
+
     All see the same sentences, from one base or several. The best encoder is chosen on documents that none was trained
     on, and scored on others that nothing was chosen by. TF-IDF and BM25 are scored for comparison.
 
     A method may have settings and options of its own; selfsent methods NAME lists them.
     """
 
-    examples: ClassVar = (
-        "selfsent compare tickets.csv --text-column body --budget 5m --output runs/compared",
-        'selfsent compare tickets.csv --text-column body --methods "neighbours, simcse --pick-words 16 --no-mlp"',
-    )
-    main_options: ClassVar = (
-        *("text_column", "document_column", "text_columns", "methods", "base", "budget", "dev", "output"),
-        *("resume", "overwrite"),
-    )
+    main_options: ClassVar = "text_column document_column text_columns methods base budget dev output resume overwrite"
 
     also: ClassVar = (("settings of each method; each has the whole --budget (default: 2m)", Settings, UNSET),)
 
@@ -57,10 +45,6 @@ class Compare(TrainingText, Resumable, WithData):
     )
     sentences: int | None = SENTENCES
     hold_out: int | None = HOLD_OUT
-    pooling: Literal["cls", "mean", "max", "lasttoken"] | None = setting(
-        None, "pooling, instead of the base's or method's"
-    )
-    dropout: float | None = setting(None, "dropout rate of the encoder, instead of its own")
 
     def run(self) -> None:
         """Train and choose, then print the scores of all candidates and of the chosen one."""
@@ -71,7 +55,6 @@ class Compare(TrainingText, Resumable, WithData):
         from selfsent import comparison
 
         given = self.values("dev", "resume", "overwrite", "data") | self.changes
-        given |= {name: value for name in ("pooling", "dropout") if (value := getattr(self, name)) is not None}
         with self.resumable():
             one = comparison.Comparison(methods, self.base, self.output, console.CommandProgress(), **given)
             one.read(self.read(self.corpus, summarise=True), self.sentences, self.hold_out)

@@ -13,8 +13,6 @@ from selfsent.display import leads, visible
 
 FLAGS: dict[str, str] = {}
 """The flags of the running command, by Python name."""
-LINE = 500
-"""Maximum number of characters of a sentence on a terminal."""
 
 
 @cache
@@ -67,11 +65,6 @@ def show(renderable: Any) -> None:
     if leads():
         shown = with_wide_title(renderable) if isinstance(renderable, Table) else renderable
         results().print(visible(shown) if isinstance(shown, str) else shown, soft_wrap=isinstance(renderable, str))
-
-
-def shortened(text: str, most: int = LINE) -> str:
-    """A text cut to a maximum length for the terminal."""
-    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 @contextmanager

@@ -32,7 +32,7 @@ class Encode(Carrying, Sized):
     def run(self) -> None:
         """Encode the corpus."""
         from selfsent.data.corpus.remote import is_address
-        from selfsent.search import check_output, encode_to_file
+        from selfsent.search.vectors import check_output, encode_to_file
 
         if is_address(self.output):
             raise SettingsError(f"--output {self.output} is remote: name a local file")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from selfsent.cli.console import CommandProgress, doing, notice, show
 from selfsent.cli.options import SPLIT_DEFAULT, Encoding, Reading, WithData
-from selfsent.cli.outputs import check_outputs, write_outputs
+from selfsent.cli.outputs import as_line, check_outputs, write_outputs
 from selfsent.errors import SettingsError
 from selfsent.naming import name_given, names
 from selfsent.settings import setting
@@ -28,15 +27,10 @@ class _Tasks(Reading):
     suite: str | None = setting(None, "sts, sts17, stsb-cross, tatoeba, transfer, useb or afs")
     task: tuple[str, ...] = setting((), "a task such as stsb; may be repeated, or NAME,NAME", repeat=True)
     documents: tuple[str, ...] = setting((), "a corpus with documents: the label-free score", nargs="+")
-    hold_out: int | None = setting(None, "score N of its documents, as many as selfsent train kept apart")
+    hold_out: int | None = setting(None, "score N of them, as many as selfsent train kept apart", needs="documents")
     pairs: str | None = setting(None, "file: sentence1, sentence2, score: Spearman of the cosine")
-    relevance: str | None = setting(None, "file: query, text (a relevant one): MRR@10")
-    labels: str | None = setting(
-        None, "file: text, label: accuracy of logistic regression and nearest neighbour, k-means"
-    )
-    exact: bool = setting(
-        False, "choose the penalty of --labels in each fold by folds of its own: ten times the work, tenths of a point"
-    )
+    relevance: str | None = setting(None, "file: query, text (a relevant one): scores of search, as --retrieval")
+    labels: str | None = setting(None, "file: text, label: accuracy of logistic regression, nearest neighbour; k-means")
     columns: tuple[str, ...] = setting((), "what your file calls these columns; with --text-column the other one alone")
     id_column: str | None = setting(None, "column with ids, which no score reads")
     retrieval: tuple[str, ...] = setting(
@@ -45,7 +39,7 @@ class _Tasks(Reading):
         " qrels/SPLIT: .jsonl, .tsv or .parquet), or a hub id such as mteb/scifact; may be repeated",
         repeat=True,
     )
-    split: str | None = setting(None, "the split of the judgements of --retrieval (default: test)")
+    split: str | None = setting(None, "the split of the judgements of --retrieval (default: test)", needs="retrieval")
 
 
 @dataclass(kw_only=True)
@@ -71,17 +65,15 @@ class _Audible(CommandProgress):
 class Evaluate(_Tasks, _Files, Encoding):
     """Score a model, or several side by side.
 
+      selfsent evaluate bundled runs/tickets bm25 --documents tickets.csv --text-column body
+      selfsent evaluate bundled bundled+words bm25 --retrieval exams/tickets
+
     Scores come from published protocols, from files of your own, or without labels from the held-out documents of a
     corpus. Several models are shown side by side, each with a paired p-value against the first.
     """
 
-    examples: ClassVar = (
-        "selfsent evaluate bundled runs/tickets bm25 --documents tickets.csv --text-column body",
-        "selfsent evaluate bundled bundled+words bm25 --retrieval exams/tickets",
-    )
     main_options: ClassVar = (
-        *("documents", "text_column", "document_column", "retrieval", "pairs", "relevance", "labels", "columns"),
-        *("suite", "task", "json", "page"),
+        "documents text_column document_column retrieval pairs relevance labels columns suite task json page"
     )
 
     model: tuple[str, ...] = setting(
@@ -96,10 +88,7 @@ class Evaluate(_Tasks, _Files, Encoding):
     classifier: Literal["exact", "senteval"] = setting(
         "exact", "logistic regression of transfer and --labels; senteval: stopped early, as for published scores"
     )
-    vectors: str | None = setting(
-        None, "write the vectors of one model and their texts: a file usable in place of the model"
-    )
-    seeds: bool = setting(False, "put runs that differ only in their seed into one row: mean ± deviation")
+    vectors: str | None = setting(None, "write one model's vectors and texts: a file usable in place of the model")
     published: bool = setting(False, "add the rows of the papers' tables for the suite")
 
     def run(self) -> None:
@@ -114,8 +103,6 @@ class Evaluate(_Tasks, _Files, Encoding):
         titles, models = [name_given(each)[0] for each in models], [name_given(each)[1] for each in models]
         if twice := [title for title in titles if title and titles.count(title) > 1]:
             raise SettingsError(f"two models are called {twice[0]}: give each a name of its own")
-        if self.seeds and any(titles):
-            raise SettingsError("--seeds names the rows by the runs: leave the names out")
         alone = [without_words(model) or model for model in models]
         behind = [model.partition(":")[2] for model in alone]  # as in glove:FILE
         read_too: list[str | None] = [*self.documents, *self.exclude, *own.values(), *self.retrieval]
@@ -128,10 +115,6 @@ class Evaluate(_Tasks, _Files, Encoding):
             check_format(Path(self.vectors))
         if not self.documents:
             self.refuse_unread("--documents", ("clean", "text_column") if any(own.values()) else ())
-            if self.hold_out is not None:
-                raise SettingsError("--hold-out says how many documents of --documents to score: give --documents, too")
-        if self.split and not self.retrieval:
-            raise SettingsError("--split says which judgements of --retrieval to take: give --retrieval, too")
         published = None
         if self.published:
             from selfsent.papers.published import Published
@@ -140,11 +123,7 @@ class Evaluate(_Tasks, _Files, Encoding):
         report = Report(self._scored(models, titles, own), published)
         for line in report.remarks:
             notice(line)
-        forms = {
-            self.json: lambda: json.dumps(report.to_json(), ensure_ascii=False) + "\n",
-            self.page: report.to_page,
-        }
-        if write_outputs(forms):
+        if write_outputs({self.json: lambda: as_line(report.to_json()), self.page: report.to_page}):
             return
         for table in report.tables:
             show(table)
@@ -167,19 +146,17 @@ class Evaluate(_Tasks, _Files, Encoding):
         return both if own["labels"] else both[::-1]
 
     def _scored(self, models: Sequence[str], titles: Sequence[str | None], own: dict[str, str | None]) -> list[Result]:
-        """The results in the order of the models, under their titles if any; with --seeds, one per group of runs."""
+        """The results in the order of the models, under their titles if any."""
         from selfsent.evaluation import check_request, evaluate
         from selfsent.evaluation.datasets.declared import Store
         from selfsent.evaluation.encoders import PairEncoder, as_encoder, check_model, check_pooling
-        from selfsent.evaluation.side_by_side import mean_over_seeds, seeds_of_runs
         from selfsent.evaluation.tasks.beir import read_tasks
 
-        groups = seeds_of_runs(list(models)) if self.seeds else [[model] for model in models]
         tasks = [name for given in self.task for name in names(given)]
         # Check everything now, not after the first model has been scored.
         store = Store(self.data)
         request: dict[str, Any] = {"suite": self.suite, "task": tasks or None, **own}
-        request |= {"columns": self._columns(own), "clean": self.clean or None, "exact": self.exact}
+        request |= {"columns": self._columns(own), "clean": self.clean or None}
         request |= {"retrieval": read_tasks(list(self.retrieval), self.split or "test", store.mirror)}
         check_request(**request, documents=bool(self.documents))
         for model in models:
@@ -187,22 +164,17 @@ class Evaluate(_Tasks, _Files, Encoding):
             if self.pooling:
                 check_pooling(model)
         documents = self.read(self.documents) if self.documents else None
-        bits = self.bits()
+        request |= {"documents": documents, "data": store, **self.values("classifier", "hold_out")}
+        bits, results = self.bits(), []
         with doing() as now:
             progress = _Audible(now)
-
-            def scored(model: str, title: str | None) -> Result:
+            for model, title in zip(models, titles, strict=True):
                 encoder = as_encoder(model, **bits, pooling=self.pooling)
                 if self.vectors and not encoder.has_vectors:
                     what = "is a cross-encoder" if isinstance(encoder, PairEncoder) else "counts words"
                     raise SettingsError(f"{model} {what} and has no vectors to keep: leave out --vectors")
-                how: dict[str, Any] = {"classifier": self.classifier, "hold_out": self.hold_out}
-                progress.model, how["progress"], how["name"] = title or model, progress, title
-                result = evaluate(encoder, documents=documents, data=store, **how, **request)
+                progress.model = title or model
+                results.append(evaluate(encoder, progress=progress, name=title, **request))
                 if self.vectors:
                     encoder.write(Path(self.vectors))
-                return result
-
-            # With --seeds there are fewer groups, and no titles.
-            by_group = [[scored(model, title) for model in group] for group, title in zip(groups, titles, strict=False)]
-        return [mean_over_seeds(results) if len(results) > 1 else results[0] for results in by_group]
+        return results

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -11,8 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from selfsent import naming
 from selfsent.cli.console import doing, notice, show
-from selfsent.cli.options import FILES, Encoding, Reading
-from selfsent.cli.outputs import check_outputs, write_outputs
+from selfsent.cli.options import FILES, JSON, Encoding, Reading
+from selfsent.cli.outputs import as_line, check_outputs, write_outputs
 from selfsent.errors import OutputError, RunError, SettingsError
 from selfsent.settings import setting
 from selfsent.version import __version__
@@ -25,19 +24,15 @@ if TYPE_CHECKING:
 class Exam(Reading, Encoding):
     """Draw queries with known answers from your own texts, and see which model finds them.
 
+      selfsent exam tickets.csv --text-column body --title-column subject --output exam/
+      selfsent exam exam/ --models bundled,bm25,runs/tickets
+
     A title must find its text, a question at the beginning what follows it, a sentence the document without it, and
     with --clean mail what a mail quotes the answer to it. Some of the words that both share are left out, as people who
     search do not know them. The exam is a folder in BEIR's layout, to read, to mend, and for evaluate --retrieval.
     """
 
-    examples: ClassVar = (
-        "selfsent exam tickets.csv --text-column body --title-column subject --output exam/",
-        "selfsent exam exam/ --models bundled,bm25,runs/tickets",
-    )
-    main_options: ClassVar = (
-        *("text_column", "title_column", "pairs", "id_column", "output", "models", "queries", "trained", "overwrite"),
-        "json",
-    )
+    main_options: ClassVar = "text_column title_column pairs id_column output models queries trained overwrite json"
 
     corpus: str = setting("", f"{FILES}; or an exam, to compare models on it as it is", positional=True)
     output: str | None = setting(None, "the folder to write")
@@ -49,12 +44,12 @@ class Exam(Reading, Encoding):
     trained: str | None = setting(
         None, "a run of selfsent train on this corpus: ask only of documents that it kept apart", flags=("--run",)
     )
-    hold_out: int | None = setting(None, "how many it kept apart, if train was told --hold-out N")
+    hold_out: int | None = setting(None, "how many it kept apart, if train was told --hold-out N", needs="trained")
     overwrite: bool = setting(False, "throw away the exam in OUTPUT, and what was mended in it")
     models: tuple[str, ...] = setting(
-        (), "compare these: as selfsent evaluate takes them, or vectors:FILE; NAME=MODEL names one"
+        (), "compare these, as evaluate takes them, or vectors:FILE; NAME=MODEL names one"
     )
-    json: str | None = setting(None, "write the comparison as one object; - is standard output", metavar="FILE")
+    json: str | None = JSON
 
     def run(self) -> None:
         """Draw, write, and compare."""
@@ -127,7 +122,7 @@ class Exam(Reading, Encoding):
         """Compare models on the exam in a folder."""
         from selfsent.evaluation.encoders import as_encoder
         from selfsent.evaluation.exam import RECORD
-        from selfsent.evaluation.exam_models import compare_on_exam
+        from selfsent.evaluation.exam_models import compare_on_exam, verdict
         from selfsent.files import read_json
 
         for _, model in models:
@@ -141,10 +136,10 @@ class Exam(Reading, Encoding):
             found = compare_on_exam(
                 folder, [partial(as_encoder, model, name=name, **bits) for name, model in models], now
             )
-        if write_outputs({self.json: lambda: json.dumps(found.to_json(), ensure_ascii=False) + "\n"}):
+        if write_outputs({self.json: lambda: as_line({"verdict": verdict(found), **found.to_json()})}):
             return
-        show(found.comparison.table())
-        show(found.line)
+        show(found.table())
+        show(verdict(found))
 
 
 def _is_empty(folder: Path) -> bool:

@@ -7,30 +7,29 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from selfsent.cli.console import counting, notice
-from selfsent.cli.options import FILES, Sized
-from selfsent.cli.results import LANGUAGE, WithVectors, full_name
+from selfsent.cli.options import FILES, Sized, full_name
+from selfsent.cli.results import LANGUAGE, WithVectors
 from selfsent.display import counted
 from selfsent.errors import SettingsError
 from selfsent.settings import setting
 
 if TYPE_CHECKING:
-    from selfsent.search import Added
+    from selfsent.search.index_writer import Added
 
 
 @dataclass(kw_only=True)
 class Index(WithVectors, Sized):
     """Write an index of a corpus, which search reads again and again, or change one.
 
+      selfsent index runs/tickets tickets.csv --text-column body --id-column id --output tickets.index
+      selfsent index runs/tickets new.csv --text-column body --id-column id --output tickets.index --add
+      selfsent index --output tickets.index --delete T-17 T-23
+
     It holds vectors, words and texts, and finds the nearest of millions in milliseconds. Its recall is measured and
     shown. (More than 8,192 texts need the extra `index`.)
     """
 
-    examples: ClassVar = (
-        "selfsent index runs/tickets tickets.csv --text-column body --id-column id --output tickets.index",
-        "selfsent index runs/tickets new.csv --text-column body --id-column id --output tickets.index --add",
-        "selfsent index --output tickets.index --delete T-17 T-23",
-    )
-    main_options: ClassVar = ("output", "text_column", "id_column", "keep", "add", "delete", "compact", "overwrite")
+    main_options: ClassVar = "output text_column id_column keep add delete compact overwrite"
     usage: ClassVar = (
         "selfsent index MODEL CORPUS [CORPUS ...] --output DIR [--add] [options]\n"
         "       selfsent index --output DIR --delete ID [ID ...]\n"
@@ -41,19 +40,13 @@ class Index(WithVectors, Sized):
         (), f"a model; and a corpus: {FILES}", positional=True, nargs="*", metavar="MODEL CORPUS"
     )
     output: str = setting(MISSING, "the directory of the index")
-    add: bool = setting(
-        False, "keep what the index in OUTPUT holds, and add to it; a row takes the place of those with its id"
-    )
+    add: bool = setting(False, "add to the index in OUTPUT; a row takes the place of those with its id")
     delete: tuple[str, ...] = setting((), "delete the rows with these ids", nargs="+", metavar="ID")
     compact: bool = setting(False, "write the index in OUTPUT anew, without a trace of what is deleted")
     overwrite: bool = setting(False, "throw away the index in OUTPUT")
     recall: float = setting(0.95, "share of the ten nearest texts that a search shall find", above=0, maximum=1)
-    query_model: str | None = setting(
-        None, "encodes queries: a student of MODEL (train --method distil --space teacher)"
-    )
-    precision: Literal["float16", "int8", "binary"] = setting(
-        "float16", "bits of the vectors of more than 8,192 texts: 16; 8; or 1 to find them and 8 to rank what is found"
-    )
+    query_model: str | None = setting(None, "a student of MODEL that encodes queries (distil --space teacher)")
+    precision: Literal["float16", "int8"] = setting("float16", "bits of the vectors of more than 8,192 texts: 16 or 8")
     language: str | None = LANGUAGE
 
     def run(self) -> None:
@@ -98,10 +91,10 @@ class Index(WithVectors, Sized):
         Analyzer(self.language)
         check_index_output(output, self.add, self.overwrite)
         old = Index(output) if self.add else None
-        if old and self.query_model is not None:
-            raise SettingsError(f"{output} knows its query model: leave out --query-model, or make it again")
-        if old and self.language not in (None, old.language or "none"):
-            raise SettingsError(f"{output} has stems of {old.language or 'no language'}: leave out --language")
+        made = {"language": old.language or "none", "size": old.size, "query_model": old.query_model} if old else {}
+        for option, its in made.items():
+            if getattr(self, option) not in (None, its):
+                raise SettingsError(f"{output} was made with {option} {its}: leave out `{option}`, or make it again")
         if old and self.id_column != old.id_column:
             raise SettingsError(f"{output} has {old.id_column or 'no column'} for ids: give the same as --id-column")
         for source in sources:
@@ -112,11 +105,9 @@ class Index(WithVectors, Sized):
         if old:
             old.check_corpus(corpus)
         seen = list[str]()
-        if old and self.size not in (None, old.size):
-            raise SettingsError(f"{output} has vectors of {old.size} numbers: leave out --size")
         self.size = None if old else self.size  # the index cuts what it adds, and knows the model as a whole
         model = self.load(name, corpus, seen)
-        if self.query_model is not None:
+        if self.query_model is not None and not old:
             asked = list[str]()
             student = self.load(self.query_model, None, asked)
             if not share_space((asked[0], student.space), (seen[0], model.space)):

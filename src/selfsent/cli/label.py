@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from selfsent.cli.console import notice, shortened, show
+from selfsent.cli.console import notice, show
 from selfsent.cli.options import CORPUS, Reading
-from selfsent.display import counted
+from selfsent.display import counted, shortened
 from selfsent.errors import SettingsError
 from selfsent.settings import setting
 

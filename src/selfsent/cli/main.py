@@ -119,7 +119,7 @@ class HelpAction(argparse.Action):
             command.add_late_options(parser, parser.arguments)
         if command.main_options and not self.const:
             known = {action.dest: action for action in parser._actions}
-            main = [known[name] for name in (*command.main_options, "help_all")]
+            main = [known[name] for name in (*command.main_options.split(), "help_all")]
             late = [(group.title, group._group_actions) for group in parser._action_groups[declared:]]
             positional = [each for each in parser._actions if not each.option_strings]
             parser.sections = [("arguments", positional), ("main options", main), *late]
@@ -152,12 +152,11 @@ def make_parser(arguments: Sequence[str]) -> tuple[Parser, type[Command] | None,
         return _parser_of_all(), None, list(arguments)
     name, *rest = arguments
     kind = command_of(name)
-    first, *more = (inspect.getdoc(kind) or "").split("\n\n")
-    about = "\n\n".join([first, *["\n".join(f"  {line}" for line in kind.examples)], *more])
-    parser = Parser(prog=f"selfsent {name}", description=about, formatter_class=_Formatter, add_help=False)
+    about = {"description": inspect.getdoc(kind), "formatter_class": _Formatter}
+    parser = Parser(prog=f"selfsent {name}", **about, add_help=False)
     parser.command, parser.arguments = kind, rest
     shown = "this help" if not kind.main_options else "the main options"
-    shown += ", and those of the --method that is given" if "method" in kind.main_options else ""
+    shown += ", and those of the --method that is given" if "method" in kind.main_options.split() else ""
     parser.add_argument("-h", "--help", action=HelpAction, const=False, help=shown)
     if kind.main_options:
         parser.add_argument("--help-all", action=HelpAction, const=True, help="all options")

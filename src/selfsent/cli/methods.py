@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
-import sys
 from argparse import SUPPRESS, ArgumentParser
 from dataclasses import dataclass
 from typing import Any
@@ -12,28 +9,7 @@ from typing import Any
 from selfsent.cli.console import show
 from selfsent.cli.flags import add_options
 from selfsent.cli.options import Command
-from selfsent.errors import SelfsentError
 from selfsent.settings import Settings, setting
-
-
-def describe(method: Any) -> dict[str, Any]:
-    """A method as plain data."""
-    return {
-        "name": method.name,
-        **{key: method.described[key] for key in ("title", "citation", "objective")},
-        "pooling": method.pooling,
-        "closed_form": method.closed_form,
-        "labels": _labels(method),
-        "published": dataclasses.asdict(method.published),
-        "defaults": {**dataclasses.asdict(method.defaults), "large_learning_rate": method.large_learning_rate},
-        "static": None if method.static is None else dataclasses.asdict(method.static),
-        "static_whiten": method.static_whiten,
-        "presets": {name: dict(values) for name, values in method.presets.items()},
-        "options": {
-            item.name: {"default": item.default, "description": item.metadata["description"]}
-            for item in dataclasses.fields(method.options)
-        },
-    }
 
 
 @dataclass(kw_only=True)
@@ -41,16 +17,12 @@ class Methods(Command):
     """List the methods, with paper, objective, settings and options."""
 
     name: str | None = setting(None, "one method, with its options", positional=True, nargs="?")
-    json: bool = setting(False, "everything, as JSON on standard output")
 
     def run(self) -> None:
         """Print the methods."""
         from selfsent.methods import METHODS, get_method
 
         chosen = [get_method(self.name)] if self.name else list(METHODS.values())
-        if self.json:
-            sys.stdout.write(json.dumps([describe(method) for method in chosen], ensure_ascii=False, indent=1) + "\n")
-            return
         for method in chosen:
             title, objective, citation = method.described.values()
             verb = "computes" if method.closed_form else "minimises"
@@ -66,15 +38,6 @@ class Methods(Command):
             show("")
 
 
-def _labels(method: Any) -> str | None:
-    """Labels or scores required of each row with the default options; None if texts are enough."""
-    try:
-        wanted = method.options().labels()
-    except SelfsentError:  # options without a default: only in methods without labels
-        return None
-    return None if wanted is None else str(wanted.kind)
-
-
 def _settings(method: Any) -> list[str]:
     """Settings as published, by default, and for a table of token vectors such as `bundled`."""
     from selfsent.methods.method import NEW_STATIC, STATIC, STATIC_STEPS
@@ -83,27 +46,17 @@ def _settings(method: Any) -> list[str]:
     if method.closed_form:
         return [f"published: pooling {method.pooling}; one look at every sentence, no steps"]
 
-    def passes(settings: Settings) -> str:
-        return (
-            f"{settings.steps:,} steps"
-            if settings.steps
-            else "one pass"
-            if settings.epochs in (None, 1)
-            else f"{settings.epochs:g} passes"
-        )
+    def said(settings: Settings, beside_rate: str) -> str:
+        passes = "one pass" if settings.epochs in (None, 1) else f"{settings.epochs:g} passes"
+        steps = f"{settings.steps:,} steps" if settings.steps else passes
+        return f"batch {settings.batch_size}, rate {settings.learning_rate:g}{beside_rate}, {steps}"
 
-    published, default = method.published, method.defaults
     table = "it cannot train one" if method.static is None else "the same"
     if method.static is STATIC:
-        table = (
-            f"batch {STATIC.batch_size}, rate {STATIC.learning_rate:g} (a new one: {NEW_STATIC.batch_size},"
-            f" {NEW_STATIC.learning_rate:g}), {passes(STATIC)}, {STATIC_STEPS:,} steps at"
-            f" most{whitened(method.static_whiten)}"
-        )
+        table = said(STATIC, f" (a new one: {NEW_STATIC.batch_size}, {NEW_STATIC.learning_rate:g})")
+        table += f", {STATIC_STEPS:,} steps at most{whitened(method.static_whiten)}"
     return [
-        f"published: pooling {method.pooling}, batch {published.batch_size}, rate {published.learning_rate:g}"
-        f" {published.schedule}, {passes(published)}",
-        f"default: batch {default.batch_size}, rate {default.learning_rate:g} ({method.large_learning_rate:g} for large"
-        f" encoders), {passes(default)}",
+        f"published: pooling {method.pooling}, {said(method.published, f' {method.published.schedule}')}",
+        f"default: {said(method.defaults, f' ({method.large_learning_rate:g} for large encoders)')}",
         f"a table of token vectors, such as bundled: {table}",
     ]

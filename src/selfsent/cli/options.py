@@ -8,14 +8,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypedDict
 
-from selfsent.errors import Interrupted, SettingsError
+from selfsent.cli.console import notice
+from selfsent.errors import BaseEncoderError, Interrupted, SettingsError
 from selfsent.settings import CorpusOptions, PairOptions, check_limits, setting
 
 if TYPE_CHECKING:
     from selfsent.data.corpus import Corpus
     from selfsent.models.encoder import Encoder
+    from selfsent.search import Index
 
 
 UNSET = object()
@@ -36,9 +39,8 @@ class Command(ABC):
     """
 
     usage: ClassVar[str | None] = None
-    examples: ClassVar[tuple[str, ...]] = ()
-    main_options: ClassVar[tuple[str, ...]] = ()
-    """What `--help` shows of a long command, in this order; `--help-all` shows all options."""
+    main_options: ClassVar[str] = ""
+    """What `--help` shows of a long command, in this order, separated by spaces; `--help-all` shows all options."""
     also: ClassVar[tuple[tuple[str, type[Any], Any], ...]] = ()
     """Settings with variable defaults: a title, the dataclass, and an instance with the defaults to show."""
 
@@ -53,6 +55,10 @@ class Command(ABC):
 
     def __post_init__(self) -> None:
         check_limits(self)
+        for item in dataclasses.fields(self):
+            other = item.metadata.get("needs")
+            if other and getattr(self, item.name) != item.default and not getattr(self, other):
+                raise SettingsError(f"`{item.name}` goes with `{other}`: give both, or leave it out")
 
     @classmethod
     def of(cls, options: argparse.Namespace, **about: Any) -> Self:
@@ -95,7 +101,6 @@ class Reading(CorpusOptions, Command):
 
         `how` takes precedence over the options.
         """
-        from selfsent.cli.console import notice
         from selfsent.data.corpus import read_corpus
 
         corpus = read_corpus(_named(source), **{**self.reading(), **how}, min_rows=min_rows)
@@ -197,7 +202,6 @@ class Encoding(Command):
 
     def bits(self) -> Bits:
         """The given flags; prints a notice if this processor does not support them."""
-        from selfsent.cli.console import notice
         from selfsent.models.precision import computes_bfloat16, computes_int8, inference_device
 
         device = inference_device()
@@ -217,7 +221,6 @@ class Encoding(Command):
         """
         import numpy as np
 
-        from selfsent.cli.console import notice
         from selfsent.models.loading import load_encoder
         from selfsent.models.precision import inference_device, quicken
         from selfsent.models.reading import LOOKED_AT, reading_notice
@@ -241,6 +244,36 @@ class Encoding(Command):
         if corpus and (line := reading_notice(model, corpus.texts(np.arange(min(len(corpus), LOOKED_AT))))):
             notice(line)
         return quicken(model, **bits)
+
+
+@dataclass(kw_only=True)
+class Asking(Encoding):
+    """A command that encodes queries for an index."""
+
+    model: str | None = setting(
+        None, "where the model of the index is now (default: where it was), or a student of it", needs="index"
+    )
+
+    def encoder_of(self, index: Index) -> Encoder:
+        """The encoder of the queries of an index, by its stored name or `--model`.
+
+        Raises:
+            BaseEncoderError: the encoder is not found.
+            DataError: another encoder.
+        """
+        name, seen = self.model or index.query_model, list[str]()
+        try:
+            model = self.load(name, None, seen, index.size)
+        except BaseEncoderError as error:
+            hint = "" if self.model else f"; the index {index.path} was made with it: say with --model where it is now"
+            raise BaseEncoderError(f"{error}{hint}") from None
+        index.check_model(seen[0], full_name(name), model.space)
+        return model
+
+
+def full_name(model: str) -> str:
+    """A name of a model that is valid in any directory."""
+    return str(Path(model).resolve()) if Path(model).is_dir() else model
 
 
 @dataclass(kw_only=True)
@@ -283,7 +316,6 @@ class Resumable(Command):
     def resumable(self) -> Iterator[None]:
         """On interruption, print the command for resuming."""
         import shlex
-        from pathlib import Path
 
         from selfsent.files import read_json
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import glob
+import json
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from selfsent.errors import OutputError, SettingsError
 
@@ -65,6 +67,11 @@ def _is_read(file: Path, source: str) -> bool:
         return False
     named = [Path(source), *map(Path, glob.glob(source, recursive=True))]  # noqa: PTH207 — patterns may be absolute
     return any(file == path.resolve() or path.resolve() in file.parents for path in named)
+
+
+def as_line(plain: Any) -> str:
+    """Plain data as a line of JSON."""
+    return json.dumps(plain, ensure_ascii=False) + "\n"
 
 
 def write_outputs(contents: Mapping[str | None, Callable[[], str]]) -> bool:

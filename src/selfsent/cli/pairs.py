@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 
 from selfsent.cli.console import counting, notice, show
 from selfsent.cli.options import MODEL, ONE_CORPUS
-from selfsent.cli.results import LANGUAGE, Results, as_line, line_of
+from selfsent.cli.outputs import as_line
+from selfsent.cli.results import LANGUAGE, Results, line_of
 from selfsent.display import counted
 from selfsent.settings import setting
 
@@ -16,17 +17,14 @@ from selfsent.settings import setting
 class Pairs(Results):
     """Find the most similar pairs of texts in a corpus.
 
+      selfsent pairs runs/tickets tickets.csv --text-column body --top 20
+      selfsent pairs bundled tickets.csv --text-column body --id-column id --threshold 0.9 --output doubles.csv
+
     Different texts are compared by the cosine of their vectors and by the words that they share: all pairs, unless
     --approximate is given.
     """
 
-    examples: ClassVar = (
-        "selfsent pairs runs/tickets tickets.csv --text-column body --top 20",
-        "selfsent pairs bundled tickets.csv --text-column body --id-column id --threshold 0.9 --output doubles.csv",
-    )
-    main_options: ClassVar = (
-        *("text_column", "id_column", "keep", "top", "threshold", "word_weight", "approximate", "output", "json"),
-    )
+    main_options: ClassVar = "text_column id_column keep top threshold word_weight approximate output json"
 
     model: str = MODEL
     corpus: str = ONE_CORPUS
@@ -39,7 +37,7 @@ class Pairs(Results):
     )
     language: str | None = LANGUAGE
     approximate: bool = setting(
-        False, "for millions of texts: compare likely neighbours alone, and measure the recall (extra `index`)"
+        False, "for millions of texts: likely neighbours alone, recall measured (extra `index`)"
     )
 
     def run(self) -> None:

@@ -16,6 +16,9 @@ from selfsent.settings import Settings, setting
 class Pretrain(Reading, Resumable):
     """Train a vocabulary and a small encoder from scratch.
 
+      selfsent pretrain books.txt --output runs/base
+      selfsent pretrain books.txt --layers 4 --hidden-size 256 --budget 2h --output runs/base
+
     The encoder has BERT's shape and learns by masked language modelling. It is in DIR/model: selfsent train CORPUS
     --base DIR.
     """
@@ -25,20 +28,13 @@ class Pretrain(Reading, Resumable):
         ("settings (one pass over the text if nothing says how long)", Settings, DEFAULTS),
     )
 
-    examples: ClassVar = (
-        "selfsent pretrain books.txt --output runs/base",
-        "selfsent pretrain books.txt --layers 4 --hidden-size 256 --budget 2h --output runs/base",
-    )
     main_options: ClassVar = (
-        *("output", "text_column", "vocabulary_size", "layers", "hidden_size", "budget", "hold_out", "tokenizer"),
-        *("resume", "overwrite"),
+        "output text_column vocabulary_size layers hidden_size budget hold_out tokenizer resume overwrite"
     )
 
     corpus: tuple[str, ...] = CORPUS
     tokenizer: str | None = setting(None, "encoder whose tokenizer is used instead of a new one")
-    keep: int | None = setting(
-        None, "checkpoints kept, also of a finished run (default: two while it runs, none afterwards)"
-    )
+    keep: int | None = setting(None, "checkpoints kept (default: two while it runs, none afterwards)")
     hold_out: int | None = HOLD_OUT
 
     def run(self) -> None:

@@ -7,10 +7,10 @@ from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from selfsent.cli.console import counting, notice, shortened, show
+from selfsent.cli.console import counting, notice, show
 from selfsent.cli.options import CORPUS, Reading
 from selfsent.cli.outputs import check_outputs
-from selfsent.display import counted
+from selfsent.display import counted, shortened
 from selfsent.errors import CorpusError, SettingsError
 from selfsent.settings import setting
 
@@ -22,6 +22,9 @@ _EXTRACTION = "extraction"
 class Queries(Reading):
     """Make queries for your texts, to train on with gpl.
 
+      selfsent queries tickets.csv --text-column body --output queries.parquet
+      selfsent queries tickets.csv --queries-from http://localhost:11434/v1 --llm llama3.2 --output queries.parquet
+
     They are parts of the texts (titles, questions, sentences), or what a language model would ask. A query that does
     not find its text is left out. Leave out the texts of an exam that you want to compare by. `selfsent train
     queries.parquet --text-columns query,text --method gpl` trains on them.
@@ -29,20 +32,15 @@ class Queries(Reading):
     Was the command interrupted? Give it again, and it goes on where it stopped.
     """
 
-    examples: ClassVar = (
-        "selfsent queries tickets.csv --text-column body --output queries.parquet",
-        "selfsent queries tickets.csv --queries-from http://localhost:11434/v1 --llm llama3.2 --output queries.parquet",
-    )
     main_options: ClassVar = (
-        *("text_column", "title_column", "output", "queries_from", "llm", "count", "prompt", "round_trip"),
-        *("exclude", "overwrite"),
+        "text_column title_column output queries_from llm count prompt round_trip exclude overwrite"
     )
 
     corpus: tuple[str, ...] = CORPUS
     output: str = setting(MISSING, "a .csv, .tsv, .jsonl or .parquet file")
     title_column: str | None = setting(None, "column with titles, such as subject")
     queries_from: str = setting(
-        _EXTRACTION, "parts of the texts; or an OpenAI-compatible address, with its key in OPENAI_API_KEY"
+        _EXTRACTION, "parts of the texts, or an OpenAI-compatible address (key: OPENAI_API_KEY)"
     )
     llm: str = setting("", "the language model at that address, such as llama3.2")
     count: int = setting(3, "queries of a text, from a language model", minimum=1, maximum=20)

@@ -62,7 +62,10 @@ class Recipes(WithData):
             show(f"{each['name']}: {each['title']}")
             if self.name:
                 show(_variants(each["variants"]))
-            show("\n".join(_where(each["needs"]) if self.name else _summary(each)))
+            show("\n".join(_summary(each)))
+            for need in each["needs"] if self.name else ():
+                if not need["here"]:
+                    show(f"Not here: {need['name']}: {need['where'] or 'no file of this name'}")
         if not self.name:
             show("selfsent recipes NAME says more of one, selfsent train NAME --output DIR runs it.")
 
@@ -97,12 +100,3 @@ def _variants(variants: dict[str, Any]) -> Table:
         cells.append([name, how, rows])
     headings = ["variant", "how", "published rows"]
     return table_of(headings, cells, left=(0, 1, 2), box=SIMPLE, pad_edge=False)
-
-
-def _where(needs: list[dict[str, Any]]) -> list[str]:
-    here = [need["name"] for need in needs if need["here"]]
-    absent = [
-        f"Not here: {need['name']}: {need['where'] or 'no file of this name'}" for need in needs if not need["here"]
-    ]
-    lines = [f"Here: {', '.join(here)}"] if here else []
-    return [*lines, *(absent or [f"All of it is here ({counted(len(needs), 'name')})"])]

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from selfsent.cli.console import counting, notice, shortened
+from selfsent.cli.console import counting, notice
 from selfsent.cli.options import JSON, Carrying, Encoding
 from selfsent.cli.outputs import check_outputs, write_outputs
+from selfsent.display import shortened
 from selfsent.settings import setting
 
 if TYPE_CHECKING:
@@ -21,9 +21,7 @@ if TYPE_CHECKING:
     from selfsent.data.vector_files import VectorsFile
     from selfsent.models.encoder import Encoder
 
-LANGUAGE: Any = setting(
-    None, "compare words by their stems in this language, or none (default: the language of most texts)"
-)
+LANGUAGE: Any = setting(None, "language of stems to compare words by, or none (default: that of most texts)")
 
 
 @dataclass(kw_only=True)
@@ -94,16 +92,6 @@ class Results(WithVectors):
             write_table(rows, columns, Path(self.output), self.safe_csv)
             notice(f"{count} in {self.output}")
         return write_outputs(files)
-
-
-def as_line(plain: Any) -> str:
-    """Plain data as a line of JSON."""
-    return json.dumps(plain, ensure_ascii=False) + "\n"
-
-
-def full_name(model: str) -> str:
-    """A name of a model that is valid in any directory."""
-    return str(Path(model).resolve()) if Path(model).is_dir() else model
 
 
 def line_of(row: dict[str, Any], names: Sequence[str], side: str = "", repeated: bool = True) -> str:

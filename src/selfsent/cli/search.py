@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from selfsent.cli.console import counting, notice, show
-from selfsent.cli.options import FILES
-from selfsent.cli.results import LANGUAGE, Results, as_line, full_name, line_of
+from selfsent.cli.options import FILES, Asking
+from selfsent.cli.outputs import as_line
+from selfsent.cli.results import LANGUAGE, Results, line_of
 from selfsent.display import counted
-from selfsent.errors import BaseEncoderError, DataError, SettingsError
+from selfsent.errors import DataError, SettingsError
 from selfsent.settings import setting
 
 if TYPE_CHECKING:
@@ -30,8 +31,11 @@ AUTO, AUTO_QUERIES, AUTO_TEXTS = "auto", 400, 2000
 
 
 @dataclass(kw_only=True)
-class Search(Results):
+class Search(Results, Asking):
     """Find the texts of a corpus nearest to a query.
+
+      selfsent search runs/tickets tickets.csv --text-column body "printer does not answer"
+      selfsent search --index tickets.index "printer does not answer" --where team=sales --top 3 --json -
 
     A text counts by the cosine of its vector and by BM25, the words that it shares with the query. With --rerank the
     best of them are put in order by a stronger model.
@@ -42,21 +46,10 @@ class Search(Results):
         "       selfsent search --index DIR QUERY [QUERY ...] [options]"
     )
 
-    examples: ClassVar = (
-        'selfsent search runs/tickets tickets.csv --text-column body "printer does not answer"',
-        'selfsent search --index tickets.index "printer does not answer" --where team=sales --top 3 --json -',
-    )
-    main_options: ClassVar = (
-        *("text_column", "id_column", "keep", "top", "index", "where", "rerank", "word_weight", "encoded", "output"),
-        "json",
-    )
+    main_options: ClassVar = "text_column id_column keep top index where rerank word_weight encoded output json"
 
     words: tuple[str, ...] = setting(
-        (),
-        f"a model; a corpus: {FILES}; and queries",
-        positional=True,
-        nargs="*",
-        metavar="MODEL CORPUS QUERY",
+        (), f"a model; a corpus: {FILES}; and queries", positional=True, nargs="*", metavar="MODEL CORPUS QUERY"
     )
     index: str | None = setting(None, "what selfsent index wrote, in place of MODEL and CORPUS")
     top: int = setting(10, "texts to find for each query", minimum=1)
@@ -65,8 +58,7 @@ class Search(Results):
         "a text's score is (cosine + X x words) / (1 + X), where words is BM25 as a share of what the query can reach;"
         " 0: the cosine alone; auto: chosen by an exam from these texts (default: the model's own, such as 1.5 for"
         " bundled)",
-        parse=lambda text: _weight(text),
-        metavar="X",
+        **{"parse": lambda text: _weight(text), "metavar": "X"},
     )
     language: str | None = LANGUAGE
     rerank: str | None = setting(
@@ -76,15 +68,13 @@ class Search(Results):
         metavar="MODEL",
     )
     candidates: int | None = setting(
-        None, "texts that --rerank reads for each query, --top at least (default: 200)", minimum=1
+        None, "texts that --rerank reads for each query, --top at least (default: 200)", minimum=1, needs="rerank"
     )
-    model: str | None = setting(None, "where the model of --index is now (default: where it was), or a student of it")
     where: tuple[str, ...] = setting(
         (),
-        "with --index: search only rows whose column meets a condition, such as team=sales, team=sales,support,"
+        "search only rows of the index whose column meets a condition, such as team=sales, team=sales,support,"
         " team!=sales, priority>2 or created>=2024-01-01; give it again for more, all of which must hold",
-        repeat=True,
-        metavar="CONDITION",
+        **{"repeat": True, "metavar": "CONDITION", "needs": "index"},
     )
 
     def run(self) -> None:
@@ -97,12 +87,6 @@ class Search(Results):
             raise SettingsError("--word-weight auto is for the texts and their model: leave out --index and --rerank")
         if self.word_weight not in (None, AUTO):
             check_weight(self.word_weight)
-        if self.index is None and self.model is not None:
-            raise SettingsError("--model says where the model of --index is now: without --index MODEL comes first")
-        if self.index is None and self.where:
-            raise SettingsError(
-                "--where is for the columns of an index: make one with selfsent index, or filter CORPUS"
-            )
         expected = ("QUERY",) if self.index is not None else ("MODEL", "CORPUS", "QUERY")
         if lacking := expected[len(self.words) :]:
             self.parser.error(f"the following arguments are required: {', '.join(lacking)}")
@@ -117,8 +101,6 @@ class Search(Results):
             )
         if self.index is not None and len(given) > 1 and os.path.isdir(given[0]):  # noqa: PTH112
             raise SettingsError(f"an index knows its model: leave out {given[0]}, or give it as --model")
-        if self.candidates and not self.rerank:
-            raise SettingsError("--candidates says how many texts --rerank reads: give --rerank, too")
         reranker, measure = None, "cosine"
         if self.rerank is not None:
             from selfsent.evaluation.encoders import as_reranker
@@ -190,42 +172,23 @@ class Search(Results):
         from selfsent.models.encoding import encode
         from selfsent.search.index import Index
 
-        if self.encoded is not None:
-            raise SettingsError("--index holds vectors already: leave out --encoded")
-        if self.id_column is not None or self.keep:
-            raise SettingsError("--index shows the columns that it was made with: leave out --id-column and --keep")
-        if self.language is not None:
-            raise SettingsError("--index has the stems that it was made with: leave out --language")
+        for name, has in {"encoded": "vectors", "id_column": "ids", "keep": "columns", "language": "stems"}.items():
+            if getattr(self, name):
+                raise SettingsError(f"--index has the {has} that it was made with: leave out `{name}`")
         self.refuse_unread("a corpus")
         self.check_files()
         index = Index(Path(str(self.index)))
         weight = index.word_weight if self.word_weight is None else self.word_weight
         if reranker and self.word_weight is None:
             weight = reranker.lexical_weight
-        vectors = encode(self._encoder_of(index), queries, side="query")
-        about = {"index": self.index, "word_weight": weight, "language": index.language or "none"}
+        vectors = encode(self.encoder_of(index), queries, side="query")
+        about: dict[str, Any] = {"index": self.index, "word_weight": weight, "language": index.language or "none"}
         if self.where:
             about["where"] = list(self.where)
         names = [name for name in index.columns if name not in ("row", "sentence", "text")]
         unit = "sentence" if "sentence" in index.columns else "text"
         found = index.search(vectors, self.top, queries, self.word_weight, reranker, where=self.where)
         return index, found, about, names, unit
-
-    def _encoder_of(self, index: Index) -> Encoder:
-        """The encoder of an index, by its stored name or `--model`.
-
-        Raises:
-            BaseEncoderError: the encoder is not found.
-            DataError: another encoder.
-        """
-        name, seen = self.model or index.query_model, list[str]()
-        try:
-            model = self.load(name, None, seen, index.size)
-        except BaseEncoderError as error:
-            hint = "" if self.model else f"; the index {index.path} was made with it: say with --model where it is now"
-            raise BaseEncoderError(f"{error}{hint}") from None
-        index.check_model(seen[0], full_name(name), model.space)
-        return model
 
 
 def _weight(text: str) -> float | str:

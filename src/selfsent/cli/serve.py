@@ -8,8 +8,7 @@ from dataclasses import MISSING, dataclass
 from pathlib import Path
 
 from selfsent.cli.console import notice
-from selfsent.cli.options import Encoding
-from selfsent.cli.results import full_name
+from selfsent.cli.options import Asking
 from selfsent.display import counted
 from selfsent.errors import SettingsError, first_line
 from selfsent.serving.limits import Limits
@@ -21,7 +20,7 @@ _LOCAL = ("localhost", "127.0.0.1", "[::1]")
 
 
 @dataclass(kw_only=True)
-class Serve(Limits, Encoding):
+class Serve(Limits, Asking):
     """Serve an index over HTTP, with a search page at /.
 
     POST /search and POST /v1/embeddings (as OpenAI's clients call it), GET /health and /openapi.json. It listens on
@@ -35,12 +34,11 @@ class Serve(Limits, Encoding):
     host: str = setting("127.0.0.1", "address to listen on; 0.0.0.0 for all of this machine")
     port: int = setting(8000, "port; 0 for any that is free", minimum=0, maximum=65535)
     token_file: str | None = setting(
-        None, f"a file with the token that clients must send (default: the variable {TOKEN}, else none)"
+        None, f"file with the token that clients must send (default: variable {TOKEN}, if any)"
     )
     allowed_host: tuple[str, ...] = setting(
         (), "a host name that requests without a token may carry, besides localhost: that of a proxy", repeat=True
     )
-    model: str | None = setting(None, "where the model of the index is now (default: where it was), or a student of it")
 
     def run(self) -> None:
         """Serve."""
@@ -54,10 +52,7 @@ class Serve(Limits, Encoding):
         except ImportError:
             raise SettingsError("serve needs a web server: pip install 'selfsent[serve]'") from None
         listening, index = listen(self.host, self.port), Index(Path(self.index))
-        name, seen = self.model or index.query_model, list[str]()
-        model = self.load(name, None, seen, index.size)
-        index.check_model(seen[0], full_name(name), model.space)
-        engine = Engine(index, model)
+        engine = Engine(index, self.encoder_of(index))
         if not token and not local:
             notice(f"whoever reaches {self.host} may search and encode: set {TOKEN}, or give --token-file")
         names = () if token or not local else (*_LOCAL, *map(str.lower, self.allowed_host))

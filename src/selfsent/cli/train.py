@@ -1,12 +1,11 @@
-"""`selfsent train`: a run, several seeds of it, or the recipe of a YAML file."""
+"""`selfsent train`: a run, or the recipe of a YAML file."""
 
 from __future__ import annotations
 
 import argparse
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from selfsent.augment.registry import parse_augmenters
 from selfsent.cli import console
@@ -17,11 +16,6 @@ from selfsent.errors import SettingsError
 from selfsent.settings import Settings, setting
 from selfsent.training.run_config import ModelOptions, RunConfig
 
-if TYPE_CHECKING:
-    from rich.table import Table
-
-    from selfsent.recipes import Seeds, StagesRun
-
 _RECIPES = Path(__file__).parents[1] / "papers" / "tables"
 _OF_RECIPES = ("--output", "--variant", "--base", "--data", "--seed", "--seeds", "--resume", "--overwrite")
 """Flags allowed with a recipe."""
@@ -31,19 +25,17 @@ _OF_RECIPES = ("--output", "--variant", "--base", "--data", "--seed", "--seeds",
 class Train(TrainingText, Resumable):
     """Train an encoder on sentences, or on pairs and triples with labels or without.
 
+      selfsent train tickets.csv --text-column body --output runs/tickets
+      selfsent train faq.csv --text-columns question,answer --method mnrl --output runs/faq
+
     It is scored before and after if the corpus has documents or pairs.
 
     A method has options of its own: --method NAME --help shows them. With a recipe give only --output, --variant,
     --base, --data, --seed, --seeds, --resume and --overwrite; everything else is in the recipe.
     """
 
-    examples: ClassVar = (
-        "selfsent train tickets.csv --text-column body --output runs/tickets",
-        "selfsent train faq.csv --text-columns question,answer --method mnrl --output runs/faq",
-    )
     main_options: ClassVar = (
-        *("output", "text_column", "document_column", "text_columns", "method", "base", "budget", "hold_out", "seeds"),
-        *("resume", "overwrite"),
+        "output text_column document_column text_columns method base budget hold_out resume overwrite"
     )
 
     also: ClassVar = (
@@ -54,10 +46,7 @@ class Train(TrainingText, Resumable):
     has_late_options: ClassVar = True
 
     corpus: tuple[str, ...] = setting(
-        (),
-        f"{FILES}; or a recipe: FILE.yaml or a name of selfsent recipes",
-        positional=True,
-        nargs="+",
+        (), f"{FILES}; or a recipe: FILE.yaml or a name of selfsent recipes", positional=True, nargs="+"
     )
     method: str | None = setting(None, "a name from selfsent methods (default: chosen by the corpus)")
     base: str | None = setting(
@@ -68,7 +57,7 @@ class Train(TrainingText, Resumable):
     )
     hold_out: int | None = setting(None, f"{APART[:-1]}; 0: none)")
     variant: str | None = setting(None, "which variant of a recipe (default: its first)")
-    seeds: int | None = setting(None, "run with N seeds, and summarise")
+    seeds: int | None = setting(None, "run a recipe with N seeds, and summarise")
 
     @classmethod
     def add_late_options(cls, parser: Any, arguments: list[str]) -> None:
@@ -86,6 +75,8 @@ class Train(TrainingText, Resumable):
         if any(Path(name).suffix in (".yaml", ".yml") or _ships(name) for name in self.corpus):
             self._run_recipe()
             return
+        if self.seeds is not None:
+            raise SettingsError("--seeds is for recipes: put the training into one, or give --seed 1, 2 ... in turn")
         if not any(word.startswith("-") for word in self.unknown):  # otherwise its value may look like a corpus
             self.check_corpus(self.corpus)
         if views := self.changes.get("views"):
@@ -103,10 +94,6 @@ class Train(TrainingText, Resumable):
         with command.resumable():
             corpus = command.read(command.corpus, summarise=True)
             given |= {"progress": console.CommandProgress(), "clock": Clock(command.started)}
-            if command.seeds is not None:
-                seeds = api.train(corpus, command.method, command.base, command.output, seeds=command.seeds, **given)
-                _show_seeds(seeds)
-                return
             result = api.train(corpus, command.method, command.base, command.output, **given)
         for scores in filter(None, (result.search_scores, result.scores)):
             show(scores_table(scores))
@@ -140,73 +127,35 @@ class Train(TrainingText, Resumable):
             what = f"{flags[0]} belongs in the recipe" if flags else f"one recipe, not {others[0]} too"
             raise SettingsError(f"{name}: {what} (see {self.parser.prog} --help)")
         from selfsent import recipes
-        from selfsent.recipes.run import read_by
 
         for python, flag in list(console.FLAGS.items()):
             if flag not in _OF_RECIPES:  # other names in errors are those of the file
                 del console.FLAGS[python]
         file = _RECIPES / f"{name}.yaml" if _ships(name) else Path(name)
-        read = partial(recipes.read_recipe, file, self.variant, self.base)
-        seed = self.changes.get("seed")
-        recipe = read(seed)
-        if recipe.encoder and (seed is not None or self.seeds is not None):
-            raise SettingsError(
-                f"{file} scores an encoder as it is: nothing is trained, so leave out --seed and --seeds"
-            )
+        given = self.values("variant", "base", "resume", "overwrite")
+        given |= {key: value for key, value in self.changes.items() if key in ("seed", "data")}
+        recipe = recipes.read_recipe(file, self.variant, self.base, given.get("seed"))
         if recipe.published:  # imported only when needed
             from selfsent.papers import reproduction
 
             reproduction.records_of(recipe)  # checks them
-
-        def train(seed: int | None, output: str | Path, resume: bool, overwrite: bool = False) -> StagesRun:
-            given: dict[str, Any] = {"resume": resume, "overwrite": overwrite, "data": self.changes.get("data")}
-            done = recipes.train_stages(read(seed), output, seed=seed, **given)
-            if recipe.published:
-                reproduction.keep(recipe, done.directory)
-            return done
-
-        def check() -> dict[str, Any]:
-            recipes.check_data(recipe, self.changes.get("data"))
-            return recipe.to_json()
-
-        def published() -> list[Table]:
-            if not recipe.published:
-                return []
-            return reproduction.tables(reproduction.reproductions(recipe, Path(self.output)))
-
         with self.resumable():
-            if self.seeds is not None:
-                seeds = recipes.over_seeds(
-                    self.seeds,
-                    self.output,
-                    lambda seed, output, resume: train(seed, output, resume).figures,
-                    first=seed or 0,
-                    check=check,
-                    read=read_by(recipe),
-                    overwrite=self.overwrite,
-                    resume=self.resume,
-                )
-                _show_seeds(seeds, published())
-                return
-            done = train(seed, self.output, self.resume, self.overwrite)
-        for table in ([done.table()] if done.figures else []) + published():
-            show(table)
-        if recipe.folds is None and recipe.encoder is None:
-            show(f"The model is in {Path(self.output) / 'model'}")
+            if self.seeds is None:
+                done = recipes.train_stages(file, self.output, **given)
+                tables = [done.table()] if done.figures else []
+                alone = recipe.folds is None and recipe.encoder is None
+                lines = [f"The model is in {Path(self.output) / 'model'}"] if alone else []
+            else:
+                seeds = recipes.train_seeds(file, self.seeds, self.output, **given)
+                tables = [seeds.table()] if seeds.summary else []
+                lines = [] if tables else ["Nothing was scored: selfsent evaluate scores the models"]
+                lines += [*seeds.complaints, f"The runs are in {seeds.directory / 'seeds'}"]
+        if recipe.published and (tables or self.seeds is None):
+            tables += reproduction.tables(reproduction.join_runs([self.output]))
+        for each in (*tables, *lines):
+            show(each)
 
 
 def _ships(name: str) -> bool:
     # Looked up here, as the package of recipes takes seconds to import.
     return name.isidentifier() and (_RECIPES / f"{name}.yaml").is_file() and not Path(name).exists()
-
-
-def _show_seeds(seeds: Seeds, published: list[Table] | None = None) -> None:
-    """Print the results of several seeds, and published numbers if anything was scored."""
-    if seeds.summary:
-        for table in (seeds.table(), *(published or ())):
-            show(table)
-    elif seeds.figures:
-        show("Nothing was scored: selfsent evaluate --seeds scores the models together")
-    for line in seeds.complaints:
-        show(line)
-    show(f"The runs are in {seeds.directory / 'seeds'}")

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from selfsent.data.corpus import Corpus
 from selfsent.data.vector_files import inner
 from selfsent.errors import DataError
+from selfsent.evaluation.datasets.own_files import is_number, read_tabs
 from selfsent.evaluation.encoder import Encoder
 from selfsent.evaluation.stats.duplicates import near_duplicates
 from selfsent.evaluation.tasks.own import PAIRS
@@ -40,7 +41,7 @@ def draw_pairs(sentences: Sequence[str], encoders: Sequence[Encoder], count: int
     numbers are drawn from each band, half of them with the largest differences between encoders.
 
     Args:
-        sentences: distinct; a random sample of at most MOST is used.
+        sentences: distinct, such as those of `spread_sentences`.
         encoders: those to choose among, or any.
         count: number of pairs; fewer if the pool is smaller.
         seed: of the choice.
@@ -49,19 +50,19 @@ def draw_pairs(sentences: Sequence[str], encoders: Sequence[Encoder], count: int
         DataError: fewer than two distinct sentences.
     """
     rng = np.random.default_rng(seed)
-    chosen = np.sort(rng.permutation(len(sentences))[:MOST])
-    texts = [sentences[row] for row in chosen]
-    pool, cosines = _pool(texts, encoders, rng)
+    pool, cosines = _pool(sentences, encoders, rng)
     ranks = cosines.argsort(1).argsort(1) / max(1, cosines.shape[1] - 1)
     mean_rank, deviation = ranks.mean(0), ranks.std(0) + 1e-9 * rng.random(len(pool))
     bands = np.minimum((STRATA * mean_rank).astype(int), STRATA - 1)
     drawn = [_drawn(np.flatnonzero(bands == band), deviation, -(-count // STRATA), rng) for band in range(STRATA)]
     longest = max(map(len, drawn))
     in_turn = [part[number] for number in range(longest) for part in drawn if number < len(part)]
-    return np.asarray(chosen[pool[in_turn[:count]]], np.int64)
+    return np.asarray(pool[in_turn[:count]], np.int64)
 
 
-def _pool(texts: list[str], encoders: Sequence[Encoder], rng: np.random.Generator) -> tuple[Pairs, NDArray[np.float64]]:
+def _pool(
+    texts: Sequence[str], encoders: Sequence[Encoder], rng: np.random.Generator
+) -> tuple[Pairs, NDArray[np.float64]]:
     """Pairs to draw from, (p, 2), and their similarity by each encoder, (encoders, p)."""
     near = near_duplicates(texts).toarray().astype(bool)
     similar = [inner(*encoder.sides(texts, texts)) for encoder in encoders]
@@ -149,19 +150,9 @@ def _plain(pair: Pair) -> Pair:
 
 
 def _read(path: Path) -> dict[Pair, float]:
-    if not path.exists():
-        return {}
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path} cannot be continued: {error}; use another file") from error
-    found: dict[Pair, float] = {}
-    for number, line in enumerate(lines, 1):
-        fields = line.split("\t")
-        if fields == list(PAIRS) and number == 1:
-            continue
-        try:
-            found[fields[0], fields[1]] = float(fields[2])
-        except (IndexError, ValueError):
-            raise DataError(f"{path}, line {number}: not written by selfsent label; use another file") from None
-    return found
+    rows = read_tabs(path, PAIRS)[0] if path.exists() else []
+    if not rows and path.exists() and path.read_text("utf-8", "replace").strip() not in ("", "\t".join(PAIRS)):
+        raise DataError(f"{path} is not written by selfsent label; use another file")
+    if odd := [score for *_, score in rows if not is_number(score)]:
+        raise DataError(f"{path}: the score {odd[0]!r} is not one of selfsent label; use another file")
+    return {(first, second): float(score) for first, second, score in rows}

@@ -18,20 +18,19 @@ from selfsent.comparison.page import finish
 from selfsent.comparison.selection import Selection
 from selfsent.comparison.trials import (
     Base,
-    Trial,
     arguments,
     default_methods,
     is_strong,
     known_bases,
-    placed,
     planned,
 )
 from selfsent.data.corpus import Corpus
 from selfsent.display import counted
 from selfsent.distributed import join
 from selfsent.errors import BaseEncoderError, DataError, RunError, SettingsError, TrainingError
-from selfsent.evaluation.dev import check_dev, dev_task, scored
+from selfsent.evaluation.dev import check_dev, dev_task
 from selfsent.evaluation.encoder import Encoder as Scored
+from selfsent.evaluation.encoders import encoder_of
 from selfsent.evaluation.hold_out import HoldOut
 from selfsent.evaluation.lexical import LEXICAL, LexicalEncoder
 from selfsent.evaluation.results import Score
@@ -126,7 +125,7 @@ class Comparison:
         self.methods = {**self.before, **self.given}
         if not self.methods:
             raise SettingsError("there is no method to compare")
-        self.trials = planned(self.methods, self.bases, self.default, self.notice)
+        self.trials = planned(self.methods, self.bases, self.default, self.directory.path, self.notice)
 
     def read(self, corpus: Corpus, sentences: int | None = None, hold_out: int | None = None) -> None:
         """Split the corpus, and choose trials and development score."""
@@ -157,17 +156,13 @@ class Comparison:
 
     def run(self) -> Selection:
         """Train, choose, and score on test documents."""
-        runs = placed(self.trials, self.methods, self.directory.path)
         task = dev_task(str(self.dev), self.corpus, self.hold_out, self.data)
         text, count = self.corpus, len(self.hold_out.train)
         source = {"source": text.source, "fingerprint": text.fingerprint, "sentences": count}
-        names, digests = (
-            ", ".join(each.name for each in self.bases),
-            " ".join(weights_digest(each.directory) for each in self.bases),
-        )
-        start = {"base": names, "base_digest": digests}
+        names = ", ".join(each.name for each in self.bases)
+        start = {"base": names, "base_digest": " ".join(weights_digest(each.directory) for each in self.bases)}
         self.directory.match({"dev": self.dev, **start, "settings": self.common, "corpus": source})
-        self._check_known(runs)
+        self._check_known()
         try:
             words = {shown: task(LexicalEncoder(kind)) for kind, shown in LEXICAL.items()}
         except DataError:  # the task needs vectors
@@ -177,14 +172,14 @@ class Comparison:
         self.directory.begin(steps=False)
         kept = {name: given for name, given in self.methods.items() if any(t.method == name for t in self.trials)}
         self.directory.update(status="running", methods=kept)
-        ahead = [trial for trial in runs if not (self.directory.resumed and (trial.path / "model").is_dir())]
-        budgets = [float(budget) for trial in ahead if (budget := (trial.arguments or {}).get("budget"))]
+        ahead = [trial for trial in self.trials if not (self.directory.resumed and (trial.path / "model").is_dir())]
+        budgets = [float(budget) for trial in ahead if (budget := trial.arguments.get("budget"))]
         if budgets:
             others = f", and {len(ahead) - len(budgets)} without a clock" if len(budgets) < len(ahead) else ""
             self.notice(
                 f"{counted(len(budgets), 'run')} of {format_duration(sum(budgets))} in all, scoring included{others}"
             )
-        found = self._train(found, runs, task, seconds)
+        found = self._train(found, task, seconds)
         chosen, test = found.chosen, self.hold_out.test
         if test is not None and found.candidates:
             found = replace(found, tests=self._tests(found, ContextTask(self.corpus, test)))
@@ -196,10 +191,10 @@ class Comparison:
         finish(found, self.directory, {**about, "base": names})
         return found
 
-    def _check_known(self, runs: Sequence[Trial]) -> None:
+    def _check_known(self) -> None:
         """Reject changed settings of an existing method, unless its run was stopped."""
         given = json.loads(json.dumps(self.given))  # in the format of the record
-        for trial in runs:
+        for trial in self.trials:
             method, record = trial.method, trial.path / "run.json"
             both = method in given and method in self.before
             difference = first_difference(self.before[method], given[method]) if both else None
@@ -212,27 +207,21 @@ class Comparison:
         """The score of each untrained base, by name, and its time in seconds."""
         found, seconds = {}, {}
         for base in self.bases:
-            encoder = scored(load_prompted(base.name), base.untrained)
+            encoder = encoder_of(load_prompted(base.name), base.untrained)
             since = time.perf_counter()
             found[base.untrained] = task(encoder)
             seconds[base] = time.perf_counter() - since
             self.notice(f"{base.untrained}: {found[base.untrained].score:.2f}")
         return found, seconds
 
-    def _train(
-        self,
-        found: Selection,
-        runs: Sequence[Trial],
-        task: Callable[[Scored], Score],
-        seconds: Mapping[Base, float],
-    ) -> Selection:
+    def _train(self, found: Selection, task: Callable[[Scored], Score], seconds: Mapping[Base, float]) -> Selection:
         """Train and score in turn; failed runs are reported and skipped."""
-        for number, trial in enumerate(runs, 1):
+        for number, trial in enumerate(self.trials, 1):
             record = trial.path / "run.json"
             resume = self.directory.resumed and record.is_file()
             done = resume and read_json(record).get("status") == "finished"
             progress = Progress() if done else self.progress
-            progress.notice(f"{number} of {len(runs)}: {trial.name}")
+            progress.notice(f"{number} of {len(self.trials)}: {trial.name}")
             try:
                 run = api.train(
                     self.corpus,
@@ -243,10 +232,9 @@ class Comparison:
                     data=self.data,
                     progress=progress,
                     clock=Clock(time.perf_counter(), after=seconds[trial.base]),
-                    map_points=0,  # unused on the page
-                    **(trial.arguments or {}),
+                    **trial.arguments,
                 )
-                if (trial.arguments or {}).get("budget") and run.record.get("steps") == 1:
+                if trial.arguments.get("budget") and run.record.get("steps") == 1:
                     raise SettingsError(
                         "its budget was time for one step, which teaches nothing: give a longer `budget`"
                     )
@@ -255,7 +243,7 @@ class Comparison:
                 found = replace(found, failures={**found.failures, trial.name: reason})
                 self.notice(f"{trial.name} failed: {reason}")
                 continue
-            score = task(scored(load_encoder(trial.path / "model"), trial.name))
+            score = task(encoder_of(load_encoder(trial.path / "model"), trial.name))
             found = found.with_run(trial.name, run, score, trial.base.untrained)
             gain = score.score - found.bases[trial.base.untrained].score
             self.notice(f"{trial.name}: {score.score:.2f}, {gain:+z.2f} against {trial.base.untrained}")
@@ -266,9 +254,9 @@ class Comparison:
         encoders: dict[str, Scored] = {}
         chosen = found.chosen
         if chosen:
-            encoders[chosen.name] = scored(load_encoder(chosen.run.directory / "model"), chosen.name)
+            encoders[chosen.name] = encoder_of(load_encoder(chosen.run.directory / "model"), chosen.name)
         wanted = {found.best_base, chosen.start if chosen else found.best_base}
         bases = {base.untrained: base.name for base in self.bases if base.untrained in wanted}
-        encoders |= {shown: scored(load_prompted(name), shown) for shown, name in bases.items()}
+        encoders |= {shown: encoder_of(load_prompted(name), shown) for shown, name in bases.items()}
         encoders |= {shown: LexicalEncoder(kind) for kind, shown in LEXICAL.items()}
         return {name: task.score(encoder) for name, encoder in encoders.items()}

@@ -48,12 +48,19 @@ class Candidate:
         """Score minus that of the untrained base, paired."""
         return self.score.minus(self.base)
 
-    @property
-    def hurried(self) -> int | None:
-        """Its steps, if a budget allowed too few for a fair score; else None."""
-        steps = self.run.record.get("steps")
-        by_clock = self.run.record.get("asked", {}).get("settings", {}).get("budget")
-        return int(steps) if by_clock and steps and steps < FEW else None
+    def to_json(self, directory: Path) -> dict[str, Any]:
+        """The candidate as plain data; its run is in `directory`."""
+        return {
+            "name": self.name,
+            "base": self.start,
+            "dev": self.score.to_json(),
+            "gain": vars(self.gain),
+            "seed": int(self.run.record["asked"]["settings"]["seed"]),
+            "directory": str(self.run.directory.relative_to(directory)),
+            "steps": self.run.record.get("steps"),
+            "seconds": self.run.record.get("seconds"),
+            "test": self.run.scores,
+        }
 
 
 @dataclass(frozen=True, repr=False)
@@ -130,15 +137,18 @@ class Selection:
     @property
     def hurried(self) -> list[str]:
         """Warnings about candidates with too few steps, a line each."""
-        found = [(each.name, each.hurried) for each in self.candidates if each.hurried]
-        return [f"{name} took no more than {n} step{'s' * (n > 1)}: too few to judge it by" for name, n in found]
+        by_clock = (each for each in self.candidates if each.run.record["asked"]["settings"].get("budget"))
+        found = ((each.name, int(each.run.record.get("steps") or 0)) for each in by_clock)
+        return [
+            f"{name} took no more than {counted(steps, 'step')}: too few to judge it by"
+            for name, steps in found
+            if 0 < steps < FEW
+        ]
 
     @property
     def conclusion(self) -> tuple[str, str]:
         """The finding as a headline, and what to do next."""
-        start = self.chosen.start if self.chosen else None
-        trained = {each.name: each.score for each in self.candidates}
-        return conclusion(self.best, start, self.bases, trained, self.baselines, self.tests, was_strong=self.was_strong)
+        return conclusion(self)
 
     @property
     def remarks(self) -> list[str]:
@@ -206,21 +216,7 @@ class Selection:
             "bases": {name: score.to_json() for name, score in self.bases.items()},
             "baselines": {name: score.to_json() for name, score in self.baselines.items()},
             "tests": tests,
-            "candidates": [self._candidate(each) for each in self.candidates],
+            "candidates": [each.to_json(self.directory) for each in self.candidates],
             "failures": dict(self.failures),
             "hurried": self.hurried,
-        }
-
-    def _candidate(self, each: Candidate) -> dict[str, Any]:
-        """A candidate as plain data."""
-        return {
-            "name": each.name,
-            "base": each.start,
-            "dev": each.score.to_json(),
-            "gain": vars(each.gain),
-            "seed": int(each.run.record["asked"]["settings"]["seed"]),
-            "directory": str(each.run.directory.relative_to(self.directory)),
-            "steps": each.run.record.get("steps"),
-            "seconds": each.run.record.get("seconds"),
-            "test": each.run.scores,
         }

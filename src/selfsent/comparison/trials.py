@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -72,8 +73,8 @@ class Trial:
     method: str
     base: Base
     plan: Plan
-    path: Path = Path()
-    arguments: Mapping[str, Any] | None = None
+    path: Path
+    arguments: Mapping[str, Any]
 
     @property
     def name(self) -> str:
@@ -167,7 +168,7 @@ def arguments(
 
 
 def planned(
-    methods: Mapping[str, Mapping[str, Any]], bases: Sequence[Base], default: bool, notice: Notice
+    methods: Mapping[str, Mapping[str, Any]], bases: Sequence[Base], default: bool, directory: Path, notice: Notice
 ) -> list[Trial]:
     """A trial of each method on each base that it can train.
 
@@ -175,10 +176,11 @@ def planned(
         methods: arguments of `selfsent.train`, by name of the method.
         bases: to train.
         default: whether the methods are the default ones, with unsuitable ones already reported.
+        directory: of the comparison.
         notice: receives the excluded ones.
 
     Raises:
-        SelfsentError: a method can train none of the bases, or its settings are wrong.
+        SelfsentError: a method can train none of the bases, its settings are wrong, or two runs have one directory.
     """
     found = list[Trial]()
     for name, given in methods.items():
@@ -187,14 +189,24 @@ def planned(
             if default and not _suits_static(given) and is_static(base.directory):
                 continue
             try:
-                found.append(Trial(name, base, _plan(name, base.name, given)))
+                plan = _plan(name, base.name, given)
+                path = directory / "methods" / folder_of(base.trained(name))
+                found.append(Trial(name, base, plan, path, {**given, "seed": plan.settings.seed}))
             except (SettingsError, BaseEncoderError) as error:
                 wrong[base] = error
         if len(wrong) == len(bases):
             raise next(iter(wrong.values()))
         for base, why in wrong.items():
             notice(f"{base.trained(name)} is left out: {str(why).removeprefix(f'{name}: ')}")
+    for folder, count in Counter(trial.path.name for trial in found).items():
+        if count > 1:
+            raise SettingsError(f"two methods would be in methods/{folder}: give them names that differ in letters")
     return found
+
+
+def folder_of(name: str) -> str:
+    """The folder of an encoder's run, whatever its name holds."""
+    return re.sub(r"[^\w.]+", "-", name).strip("-.") or "-"
 
 
 def _plan(name: str, base: str, given: Mapping[str, Any]) -> Plan:
@@ -209,25 +221,3 @@ def _plan(name: str, base: str, given: Mapping[str, Any]) -> Plan:
     if plan.joins:
         raise SettingsError(f"{name} makes scores of pairs, and no vectors to be compared: leave it out")
     return plan
-
-
-def placed(trials: Sequence[Trial], methods: Mapping[str, Mapping[str, Any]], directory: Path) -> list[Trial]:
-    """The trials with their directories and arguments.
-
-    Raises:
-        SettingsError: two runs in one directory.
-    """
-    folders: dict[str, str] = {}
-    for trial in trials:
-        folder = re.sub(r"[^\w.]+", "-", trial.name).strip("-.") or "-"
-        if folder in folders.values():
-            raise SettingsError(f"two methods would be in methods/{folder}: give them names that differ in letters")
-        folders[trial.name] = folder
-    return [
-        replace(
-            trial,
-            path=directory / "methods" / folders[trial.name],
-            arguments={**methods[trial.method], "seed": trial.plan.settings.seed},
-        )
-        for trial in trials
-    ]

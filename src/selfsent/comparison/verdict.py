@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-import numpy as np
+from selfsent.evaluation.results import best_minus
+from selfsent.evaluation.stats.resampling import Difference
 
-from selfsent.evaluation.results import Score
-from selfsent.evaluation.stats.resampling import Difference, paired_best
+if TYPE_CHECKING:
+    from selfsent.comparison.selection import Selection
 
 UNTRAINED = "untrained"
 """Name of the untrained base."""
@@ -17,33 +18,17 @@ _MORE = "more text or more time"
 _STRONGER = "A stronger base may change that (base= takes several)."
 
 
-def conclusion(
-    best: str,
-    start: str | None,
-    bases: Mapping[str, Score],
-    trained: Mapping[str, Score],
-    words: Mapping[str, Score],
-    tests: Mapping[str, Score],
-    *,
-    was_strong: bool = False,
-) -> tuple[str, str]:
+def conclusion(found: Selection) -> tuple[str, str]:
     """The finding as a headline, and what to do next. A paired interval that excludes zero decides.
 
-    Args:
-        best: name of the chosen encoder, or of an untrained base.
-        start: name of its untrained base; None for a base.
-        bases: development scores of the untrained bases.
-        trained: those of the trained encoders.
-        words: those of TF-IDF and BM25; empty if the task needs vectors.
-        tests: scores on test documents; they decide if available.
-        was_strong: whether it was chosen without labels from a base that is a sentence encoder already.
+    Scores on test documents decide if there are any.
     """
-    dev = {**bases, **trained}
-    scores = tests or {**dev, **words}
+    dev, bases, best = found.scores, found.bases, found.best
+    scores = found.tests or {**dev, **found.baselines}
     called = _named(best)
 
     def better_than(name: str) -> Difference:
-        return scores[best].minus(scores[name]) if tests else _picked(list(dev.values()), scores[name])
+        return scores[best].minus(scores[name]) if found.tests else best_minus(list(dev.values()), scores[name])
 
     rivals = {name: better_than(name) for name in ("TF-IDF", "BM25") if name in scores}
     ahead = [name for name, less in rivals.items() if less.high < 0]
@@ -53,33 +38,32 @@ def conclusion(
         advice = f"Use {use}, which needs no model, or, where you need vectors, {called}. {_STRONGER}"
         if not ahead:
             return f"No encoder is shown to beat {' and '.join(level)} here", advice
-        every = all(name in words and score.minus(words[name]).high < 0 for name in ahead for score in dev.values())
+        every = all(
+            name in found.baselines and score.minus(found.baselines[name]).high < 0
+            for name in ahead
+            for score in dev.values()
+        )
         beaten = "every encoder" if every else f"the best encoder, {called},"
         return f"{' and '.join(ahead)} still beat{'s' * (len(ahead) == 1)} {beaten} here", advice
     shown = called.replace("the ", "The ", 1) if best == UNTRAINED else best
     beats = f"{shown} beats {' and '.join(rivals)} here" if rivals else f"{shown} has the best score here"
-    if start is None:
+    if found.chosen is None:
         return beats, f"No method made it better: use it as it is, or give {_MORE}."
     strongest = max(bases.keys() & scores.keys(), key=lambda name: scores[name].score)
     base = _named(strongest)
     gain = better_than(strongest)
-    if gain.low > 0 and was_strong:
-        there = f"For topics and paraphrases use {_named(start)}, which is a sentence encoder already, or {LABEL}."
+    if gain.low > 0 and found.was_strong:
+        start = _named(found.chosen.start)
+        there = f"For topics and paraphrases use {start}, which is a sentence encoder already, or {LABEL}."
         return (
             beats,
             f"Use its model where what it was chosen by is what you need: it beats {base}, {gain.shown}. {there}",
         )
     if gain.low > 0:
         return beats, f"Use its model. It beats {base}, too: {gain.shown}."
-    found = "It does worse than" if gain.high < 0 else "It is not shown to beat"
-    return beats, f"{found} {base}: {gain.shown}. Use that as it is, or give {_MORE}."
+    how = "It does worse than" if gain.high < 0 else "It is not shown to beat"
+    return beats, f"{how} {base}: {gain.shown}. Use that as it is, or give {_MORE}."
 
 
 def _named(name: str) -> str:
     return f"the {UNTRAINED} base" if name == UNTRAINED else name
-
-
-def _picked(found: Sequence[Score], other: Score) -> Difference:
-    """The best of several scores minus another, corrected for picking it on the same items."""
-    samples = np.stack([score.samples for score in found])
-    return paired_best(np.array([score.score for score in found]), other.score, samples, other.samples)

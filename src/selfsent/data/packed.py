@@ -12,7 +12,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -223,17 +223,6 @@ class Packed:
         """(sentences + 1,) int32: where each sentence begins in the packed row, and where the last one ends."""
         return self._tensor(np.append(self._sorted_starts, self.tokens).astype(np.int32))
 
-    @cached_property
-    def by_position(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Order of a recurrent network: first tokens of all sentences, then second tokens, and so on.
-
-        (tokens,) packed positions in that order; (tokens,) the rank of each packed position in it; (longest,) sentences
-        that have a token at each position, on the CPU, as torch's `PackedSequence` wants it.
-        """
-        order = np.argsort(self._within, kind="stable")
-        counts = torch.from_numpy(np.bincount(self._within).astype(np.int64))
-        return self._tensor(order), self._tensor(np.argsort(order)), counts
-
     @property
     def longest(self) -> int:
         """Tokens of the longest sentence."""
@@ -287,12 +276,12 @@ class Packed:
 
     def take(self, sentences: Sequence[int]) -> Packed:
         """The sentences of these numbers, in this order."""
-        lengths = self.given_lengths[list(sentences)]
-        index = ranges(self._given_starts[list(sentences)], lengths)
-        targets = None if self.given_targets is None else self.given_targets[index]
-        types = None if self.given_types is None else self.given_types[index]
-        left_out = None if self.given_left_out is None else self.given_left_out[list(sentences)]
-        return Packed(self.given_ids[index], lengths, targets, self.device, given_types=types, given_left_out=left_out)
+        chosen = np.array(sentences, np.int64)
+        index = ranges(self._given_starts[chosen], self.given_lengths[chosen])
+        targets, types = (None if x is None else x[index] for x in (self.given_targets, self.given_types))
+        left_out = None if self.given_left_out is None else self.given_left_out[chosen]
+        ids, lengths = self.given_ids[index], self.given_lengths[chosen]
+        return Packed(ids, lengths, targets, self.device, given_types=types, given_left_out=left_out)
 
     def without_prompts(self, states: Tensor) -> tuple[Tensor, Packed]:
         """The (tokens, d) states and the batch without `given_left_out`; of each sentence a token stays at least."""
@@ -326,18 +315,10 @@ def _factors(count: int) -> np.ndarray:
 
 def concatenate(batches: Sequence[Packed]) -> Packed:
     """Several packed batches as one, for one forward pass; sentences keep their order."""
-
-    def joined(parts: list[np.ndarray | None]) -> np.ndarray | None:
-        known = [part for part in parts if part is not None]
-        return np.concatenate(known) if len(known) == len(parts) else None
-
     if len(batches) == 1:
         return batches[0]
-    return Packed(
-        np.concatenate([batch.given_ids for batch in batches]),
-        np.concatenate([batch.given_lengths for batch in batches]),
-        joined([batch.given_targets for batch in batches]),
-        batches[0].device,
-        given_types=joined([batch.given_types for batch in batches]),
-        given_left_out=joined([batch.given_left_out for batch in batches]),
-    )
+    given: dict[str, Any] = {}
+    for name in ("given_ids", "given_lengths", "given_targets", "given_types", "given_left_out"):
+        parts = [getattr(batch, name) for batch in batches]
+        given[name] = None if any(part is None for part in parts) else np.concatenate(parts)
+    return Packed(device=batches[0].device, **given)

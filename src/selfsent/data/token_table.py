@@ -6,6 +6,7 @@ import hashlib
 import json
 import shutil
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +14,15 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from selfsent.data.corpus import Corpus
+from selfsent.data.corpus.writer import ArrayFile
 from selfsent.data.ragged import ranges
 from selfsent.data.tokenizing import CachedTokenizer
 from selfsent.data.views.tokens import Tokens
 from selfsent.files import atomic_directory
 from selfsent.integrity import checksums, damaged, is_signed, signed, warn_damaged
 
-_FORMAT = 1
-_ABOUT, _FILES = "tokens.json", ("ids.bin", "starts.bin", "offsets.npy")
+_FORMAT = 2
+_ABOUT, _FILES = "tokens.json", ("ids.npy", "starts.npy", "offsets.npy")
 LONGEST = 512
 """Tokens stored of a sentence, unless training reads more; training truncates further, to `max_length`."""
 
@@ -40,13 +42,8 @@ class TokenTable:
         odd = damaged(directory, about.get("sums", {})) if is_signed(about) else _ABOUT
         if odd:
             raise ValueError(f"{directory / odd} is not as it was written")
-        self.offsets: np.ndarray = np.load(directory / "offsets.npy", mmap_mode="r")
-        self.ids = self._mapped(directory / "ids.bin", about["dtype"])
-        self.word_starts = self._mapped(directory / "starts.bin", "bool")
-
-    def _mapped(self, path: Path, dtype: str) -> np.ndarray:
-        size = int(self.offsets[-1])
-        return np.memmap(path, np.dtype(dtype), "r", shape=(size,)) if size else np.empty(0, np.dtype(dtype))
+        files = (np.load(directory / name, mmap_mode="r", allow_pickle=False) for name in _FILES)
+        self.ids, self.word_starts, self.offsets = files
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -92,33 +89,22 @@ def build_table(
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             warn_damaged(directory)
             shutil.rmtree(directory, ignore_errors=True)
-    with atomic_directory(directory) as temporary:
-        _write(corpus, CachedTokenizer(Tokenizer.from_str(content)), column, longest, before, temporary, advance)
-    return TokenTable(directory)
-
-
-def _write(
-    corpus: Corpus,
-    reader: CachedTokenizer,
-    column: str,
-    longest: int,
-    before: str,
-    directory: Path,
-    advance: Callable[[int], None],
-) -> None:
-    size = reader.tokenizer.get_vocab_size(with_added_tokens=True)
-    dtype = np.dtype(np.uint16 if size <= 2**16 else np.uint32)
-    offsets = np.zeros(len(corpus) + 1, dtype=np.int64)
-    done = 0
-    with (directory / "ids.bin").open("wb") as ids, (directory / "starts.bin").open("wb") as starts:
+    reader = CachedTokenizer(Tokenizer.from_str(content))
+    narrow = reader.tokenizer.get_vocab_size(with_added_tokens=True) <= 2**16
+    with atomic_directory(directory) as temporary, ExitStack() as opened:
+        kinds = np.uint16 if narrow else np.uint32, np.bool_, np.int64
+        files = [ArrayFile(temporary / name, kind, opened) for name, kind in zip(_FILES, kinds, strict=True)]
+        ids, starts, offsets = files
+        offsets.append(np.zeros(1))
+        done = 0
         for texts in corpus.batches(column, size=4096):
             read = reader([before + text for text in texts] if before else texts).select(np.arange(len(texts)), longest)
-            ids.write(read.ids.astype(dtype).tobytes())
-            starts.write(read.word_starts.tobytes())
-            offsets[done + 1 : done + 1 + len(texts)] = read.lengths
-            done += len(texts)
+            ids.append(read.ids)
+            starts.append(read.word_starts)
+            offsets.append(done + np.cumsum(read.lengths))
+            done += len(read.ids)
             advance(len(texts))
-    np.cumsum(offsets, out=offsets)
-    np.save(directory / "offsets.npy", offsets)
-    about = {"dtype": dtype.name, "rows": done, "tokens": int(offsets[-1]), "sums": checksums(directory, _FILES)}
-    (directory / _ABOUT).write_text(json.dumps(signed(about)))
+        for file in files:
+            file.close()
+        (temporary / _ABOUT).write_text(json.dumps(signed({"sums": checksums(temporary, _FILES)})))
+    return TokenTable(directory)

@@ -17,19 +17,17 @@ Vectors = NDArray[np.float32]
 SUFFIX = ".parquet"
 """Suffix of files of vectors with their texts."""
 UNKNOWN = "custom"
-CONTENT = {
-    ".npy": "an array of floats (n, d)",
-    SUFFIX: "the columns text and embedding, lists of floats of one length",
-}
+CONTENT = {".npy": "an array of floats (n, d)", SUFFIX: "the columns text and embedding, lists of floats of one length"}
 """Required content of a file of vectors, by suffix."""
 TOGETHER = 4096
 """Rows read at a time."""
 
 
 def unit(vectors: Vectors) -> Vectors:
-    """Vectors (n, d) scaled to length one; a vector of zeros stays as it is."""
+    """Vectors (n, d) scaled to length 1; a vector of zeros stays as it is, and what is no number becomes 0."""
     norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.asarray(np.nan_to_num(vectors / np.where(norms > 0, norms, 1)), np.float32)
+    ones = np.asarray(vectors / np.where(norms > 0, norms, 1), np.float32)
+    return ones if np.isfinite(norms).all() else np.nan_to_num(ones)
 
 
 def inner(left: Any, right: Any) -> Vectors:
@@ -81,13 +79,7 @@ class VectorsFile:
             for start in range(0, self.rows, TOGETHER):
                 yield np.ascontiguousarray(self._vectors[start : start + TOGETHER], dtype=np.float32), None
             return
-        parts = self._parts_of_parquet()
-        while True:
-            with self._read_errors():
-                part = next(parts, None)
-            if part is None:
-                return
-            yield part
+        yield from self._parts_of_parquet()
 
     @contextmanager
     def _read_errors(self) -> Iterator[None]:
@@ -117,7 +109,7 @@ class VectorsFile:
         import pyarrow.compute as pc
         import pyarrow.parquet as pq
 
-        with pq.ParquetFile(self.path, page_checksum_verification=True) as file:
+        with self._read_errors(), pq.ParquetFile(self.path, page_checksum_verification=True) as file:
             for batch in file.iter_batches(TOGETHER, columns=["text", "embedding"]):
                 lists, texts = batch["embedding"], batch["text"]
                 uneven = pc.any(pc.not_equal(pc.list_value_length(lists), self.size)).as_py()
@@ -142,9 +134,8 @@ class StoredVectors:
     def __init__(self, path: Path) -> None:
         file = VectorsFile(path)
         self.path, self.pooling = path, file.about.get("pooling", UNKNOWN)
-        self.trained_on, self.trained_by = (
-            file.about.get(name, "").splitlines() for name in ("trained_on", "trained_by")
-        )
+        lines = {name: file.about.get(name, "").splitlines() for name in ("trained_on", "trained_by")}
+        self.trained_on, self.trained_by = lines.values()
         self.vectors: Vectors = np.empty((file.rows, file.size), np.float32)
         self.rows: dict[str, int] = {}
         done = 0

@@ -12,6 +12,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import IO, cast
@@ -47,7 +48,7 @@ def word_blocks(path: Path) -> Blocks:
         DataError: the file cannot be read, or is damaged: a line that is no word with as many numbers as the others
             have, or another number of words than the first line says.
     """
-    with _read_errors(path), _opened(path) as file:
+    with _opened(path) as file:
         heading = _HEADING.fullmatch(file.readline(LONGEST))
         if not heading:
             file.seek(0)
@@ -67,12 +68,11 @@ def word_blocks(path: Path) -> Blocks:
 
 def _lines(path: Path, file: IO[bytes], number: int) -> Iterator[tuple[int, bytes]]:
     """Numbered lines that are not empty."""
-    while line := file.readline(LONGEST):
+    for at, line in enumerate(iter(partial(file.readline, LONGEST), b""), number):
         if len(line) == LONGEST:
-            raise DataError(f"{path}, line {number} is longer than {LONGEST:,} bytes; expected {_WANTED}")
+            raise DataError(f"{path}, line {at} is longer than {LONGEST:,} bytes; expected {_WANTED}")
         if line.strip():
-            yield number, line.rstrip()
-        number += 1
+            yield at, line.rstrip()
 
 
 def _numbers(line: bytes) -> int:
@@ -100,16 +100,13 @@ def _parsed(path: Path, lines: list[tuple[int, bytes]], size: int) -> tuple[list
     raise DataError(f"{path}, line {lines[0][0]}: expected {wanted}")
 
 
-def _opened(path: Path) -> IO[bytes]:
-    with path.open("rb") as file:
-        packed = file.read(2) == b"\x1f\x8b"
-    return cast(IO[bytes], gzip.open(path, "rb")) if packed else path.open("rb")
-
-
 @contextmanager
-def _read_errors(path: Path) -> Iterator[None]:
-    """Turn errors of reading a damaged file into one line."""
+def _opened(path: Path) -> Iterator[IO[bytes]]:
+    """A file, unpacked if need be; errors of reading it are told in one line."""
     try:
-        yield
+        with path.open("rb") as file:
+            packed = file.read(2) == b"\x1f\x8b"
+        with cast(IO[bytes], gzip.open(path)) if packed else path.open("rb") as unpacked:
+            yield unpacked
     except (OSError, EOFError, zlib.error, ValueError, MemoryError) as error:
         raise DataError(f"{path} cannot be read: {getattr(error, 'strerror', None) or first_line(error)}") from error

@@ -27,8 +27,8 @@ from selfsent.errors import DataError, first_line
 from selfsent.evaluation.encoder import Encoder
 from selfsent.evaluation.exam_models import WEIGHTS
 from selfsent.evaluation.lexical import Hybrid
-from selfsent.evaluation.results import Score
-from selfsent.evaluation.stats.resampling import Difference, paired_best
+from selfsent.evaluation.results import Score, best_minus
+from selfsent.evaluation.stats.resampling import Difference
 from selfsent.evaluation.tasks.beir import texts_in
 from selfsent.evaluation.tasks.retrieval import RetrievalTask
 from selfsent.files import atomic_file
@@ -129,8 +129,8 @@ Make = Callable[[Vectors, Vectors], Adapter]
 class Adapted(Encoder):
     """An encoder whose query vectors go through a map; see `Encoder.sides`."""
 
-    def __init__(self, encoder: Encoder, change: Callable[[Vectors], Vectors], name: str = "adapted") -> None:
-        super().__init__(encoder, name, encoder.pooling)
+    def __init__(self, encoder: Encoder, change: Callable[[Vectors], Vectors]) -> None:
+        super().__init__(encoder, "adapted", encoder.pooling)
         self.encoder, self.change, self.lexical_weight = encoder, change, encoder.lexical_weight
 
     def sides(self, queries: Sequence[str], texts: Sequence[str], search: bool = False) -> tuple[Any, Any]:
@@ -201,7 +201,6 @@ def adapt(
     dev: RetrievalTask,
     test: RetrievalTask,
     word_weight: float | None = None,
-    learn: Sequence[dict[int, float]] | None = None,
 ) -> Adaptation:
     """Learn an adapter from queries with known answers.
 
@@ -210,14 +209,13 @@ def adapt(
         dev: the queries to learn from, and to choose by.
         test: other ones over the same documents, to show the gain on.
         word_weight: of BM25; by default it is chosen, too.
-        learn: answers to learn from in place of those of `dev`, for experiments.
 
     Raises:
         DataError: the encoder has no vectors.
     """
     own = encoder.lexical_weight if word_weight is None else word_weight
     queries, documents = encoder.sides(dev.queries, dev.documents, search=True)
-    answers = _answers(dev.grades if learn is None else learn, documents)
+    answers = _answers(dev.grades, documents)
     none = Adapter.identity(documents.shape[1], own)
 
     def score(task: RetrievalTask, change: Callable[[Vectors], Vectors], weight: float) -> Score:
@@ -234,11 +232,10 @@ def adapt(
         best = sorted(tried, key=lambda each: -each[2].score)[:_WEIGHED]
         for make in [_always(none), *(each[0] for each in best)]:
             tried += tried_with(make, sorted({0.0, *WEIGHTS} - {own}))
-    means, samples = np.array([each[2].score for each in tried]), np.stack([each[2].samples for each in tried])
     shown = score(test, none, own)
-    if not paired_best(means, before.score, samples, before.samples).low > 0:
+    if not best_minus([each[2] for each in tried], before).low > 0:
         return Adaptation(none, (before, shown), (before, shown))
-    make, weight, after = tried[int(means.argmax())]
+    make, weight, after = max(tried, key=lambda each: each[2].score)
     adapter = replace(make(queries, answers), words=weight)
     return Adaptation(adapter, (before, shown), (after, score(test, adapter, weight)))
 

@@ -9,22 +9,14 @@ from pathlib import Path
 from selfsent.data.corpus import Corpus
 from selfsent.errors import SettingsError, guess
 from selfsent.evaluation.datasets.declared import Store
-from selfsent.evaluation.encoders import Encoder as Scored, PairEncoder, encoder_of
+from selfsent.evaluation.encoders import Encoder as Scored, encoder_of
 from selfsent.evaluation.hold_out import HoldOut
 from selfsent.evaluation.results import Score
 from selfsent.evaluation.suites import TASKS
 from selfsent.evaluation.tasks.context import CONTEXT, ContextTask
 from selfsent.evaluation.tasks.own import read_pairs
 from selfsent.evaluation.tasks.published import score_pairs
-from selfsent.models.cross_encoder import CrossEncoder
 from selfsent.models.encoder import Encoder
-
-
-def scored(model: Encoder, name: str) -> Scored:
-    """An encoder as evaluation takes it."""
-    if isinstance(model, CrossEncoder):
-        return PairEncoder(model.predict, name)
-    return encoder_of(model, name)
 
 
 def check_dev(dev: str | None, dev_every: int | None = None, keep_best: bool = False) -> None:
@@ -65,7 +57,7 @@ def dev_scorer(
     if dev is None:
         return None
     task = dev_task(dev, corpus, hold_out, data)
-    return lambda model: task(scored(model, "dev")).score
+    return lambda model: task(encoder_of(model, "dev")).score
 
 
 def check_dev_data(dev: str, store: Store) -> None:

@@ -14,7 +14,7 @@ from typing import Any, cast
 import numpy as np
 
 from selfsent.data.vector_files import SUFFIX, UNKNOWN, StoredVectors, Vectors
-from selfsent.errors import BaseEncoderError, SettingsError
+from selfsent.errors import BaseEncoderError, SettingsError, first_line
 from selfsent.evaluation.datasets.leaks import trained_by, trained_on
 from selfsent.evaluation.encoder import Encode, Encoder, PairEncoder
 from selfsent.evaluation.lexical import LEXICAL, WITH_WORDS, Hybrid, LexicalEncoder, without_words
@@ -180,8 +180,7 @@ def _of_peer(kind: str, directory: Path, label: str, **options: Any) -> Encoder:
             load, options = getattr(sentence_transformers, kind), {"use_safetensors": True, **options}
             return as_encoder(load(str(directory), local_files_only=True, model_kwargs=options), name=label)
     except Exception as error:  # damaged files raise many kinds
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise BaseEncoderError(f"cannot load the model {label}: {reason}") from error
+        raise BaseEncoderError(f"cannot load the model {label}: {first_line(error)}") from error
 
 
 def _from_directory(directory: Path, label: str, fast: bool, int8: bool, pooling: str | None) -> Encoder:
@@ -205,7 +204,7 @@ def _from_directory(directory: Path, label: str, fast: bool, int8: bool, pooling
         found = _of_peer("SentenceTransformer", directory, label, dtype=dtype)
         found.pooling = _in(precision, found.pooling)
         return found
-    if not model.has_transformer:  # nothing to speed up
+    if model.is_static:  # nothing to speed up
         fast = int8 = False
     quicken(model, fast=fast, int8=int8)
     described = _in(quick_precision(device, fast=fast, int8=int8), model.pooling)
@@ -216,13 +215,16 @@ def encoder_of(model: Any, label: str, pooling: str | None = None, trained: tupl
     """A model of selfsent as evaluation takes it, with its prompts and weight of words.
 
     Args:
-        model: a `selfsent.models.encoder.Encoder`.
+        model: a `selfsent.models.encoder.Encoder`; a `CrossEncoder` scores pairs.
         label: its name in results.
         pooling: for the signature; by default its own.
         trained: known training corpora and methods.
     """
+    from selfsent.models.cross_encoder import CrossEncoder
     from selfsent.models.encoding import Side, encode, prompt_of
 
+    if isinstance(model, CrossEncoder):
+        return as_encoder(model.peer, name=label)
     sides: tuple[Side, Side] = ("query", "document")
     apart = [partial(encode, model, side=s) if prompt_of(model, s) != prompt_of(model) else None for s in sides]
     found = Encoder(partial(encode, model), label, pooling or model.pooling, *trained, apart)
@@ -249,8 +251,7 @@ def load_object(path: str) -> Any:
     try:
         found = getattr(importlib.import_module(module), name)
     except Exception as error:  # arbitrary user code
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise BaseEncoderError(f"cannot import {path}: {reason}") from error
+        raise BaseEncoderError(f"cannot import {path}: {first_line(error)}") from error
     if not callable(found):
         raise BaseEncoderError(f"{path} is no function: it is {type(found).__name__}")
     return found

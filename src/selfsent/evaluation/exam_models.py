@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-
+from selfsent.display import listed
 from selfsent.errors import SettingsError
 from selfsent.evaluation.encoder import Encoder
 from selfsent.evaluation.exam import NAME, SPLITS
 from selfsent.evaluation.lexical import Hybrid, LexicalEncoder
-from selfsent.evaluation.results import Result, Score
+from selfsent.evaluation.results import Result, Score, best_minus
 from selfsent.evaluation.side_by_side import Comparison, side_by_side
-from selfsent.evaluation.stats.resampling import paired_best
 from selfsent.evaluation.tasks.beir import read_task
 from selfsent.evaluation.tasks.retrieval import RetrievalTask
 
@@ -60,48 +57,34 @@ def chosen_weight(encoder: Encoder, task: RetrievalTask) -> float:
         task: of an `Exam`.
     """
     own = encoder.lexical_weight
-    weights = sorted({0.0, own, *WEIGHTS})
-    scores = [task.score(Hybrid(encoder, weight)) for weight in weights]
-    at = scores[weights.index(own)]
-    means, samples = np.array([score.score for score in scores]), np.stack([score.samples for score in scores])
-    return weights[int(means.argmax())] if paired_best(means, at.score, samples, at.samples).low > 0 else own
+    scores = {weight: task.score(Hybrid(encoder, weight)) for weight in sorted({0.0, own, *WEIGHTS})}
+    best = max(scores, key=lambda weight: scores[weight].score)
+    return best if best_minus(list(scores.values()), scores[own]).low > 0 else own
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """Rankings compared on the test queries; the first is the best on the dev queries."""
+def verdict(comparison: Comparison) -> str:
+    """Which ranking is best, and against which others that is not decided.
 
-    comparison: Comparison
-
-    @property
-    def line(self) -> str:
-        """Which is best, and against which others that is not decided."""
-        first, *others = self.comparison.results
-        differences = self.comparison.differences[NAME]
-        behind, open_, ahead = list[str](), list[str](), list[str]()
-        for other, less in zip(others, differences, strict=True):
-            (behind if less.high < 0 else ahead if less.low > 0 else open_).append(other.model)
-        parts = [f"On half of the queries {first.model} was best."]
-        parts += [f"On the other half it is ahead of {_listed(behind)}."] if behind else []
-        if ahead:
-            parts.append(f"On the other half it is behind {_listed(ahead)}: take that.")
-        elif open_:
-            parts.append(f"Undecided between it and {_listed(open_)}: take the cheaper one, or ask more queries.")
-        return " ".join(parts)
-
-    def to_json(self) -> dict[str, Any]:
-        """The comparison as JSON data, with the verdict."""
-        return {"verdict": self.line, **self.comparison.to_json()}
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names[:-1]) + (" and " if len(names) > 1 else "") + names[-1]
+    Args:
+        comparison: of rankings on the test queries; the first is the best on the dev queries.
+    """
+    first, *others = comparison.results
+    behind, open_, ahead = list[str](), list[str](), list[str]()
+    for other, less in zip(others, comparison.differences[NAME], strict=True):
+        (behind if less.high < 0 else ahead if less.low > 0 else open_).append(other.model)
+    parts = [f"On half of the queries {first.model} was best."]
+    parts += [f"On the other half it is ahead of {listed(behind)}."] if behind else []
+    if ahead:
+        parts.append(f"On the other half it is behind {listed(ahead)}: take that.")
+    elif open_:
+        parts.append(f"Undecided between it and {listed(open_)}: take the cheaper one, or ask more queries.")
+    return " ".join(parts)
 
 
 def compare_on_exam(
     folder: Path, encoders: Sequence[Callable[[], Encoder]], progress: Callable[[str], None] = lambda text: None
-) -> Verdict:
-    """Compare encoders, each by its cosine and with words, on an exam.
+) -> Comparison:
+    """Compare encoders, each by its cosine and with words, on the test queries of an exam; see `verdict`.
 
     Args:
         folder: written by `Exam.write`.
@@ -120,4 +103,4 @@ def compare_on_exam(
         found += rankings_of(encoder, dev, test)
     best = max(found, key=lambda ranking: ranking.dev.score)
     found.sort(key=lambda ranking: (ranking is not best, -ranking.test.score))
-    return Verdict(side_by_side([Result(ranking.name, {NAME: ranking.test}) for ranking in found]))
+    return side_by_side([Result(ranking.name, {NAME: ranking.test}) for ranking in found])

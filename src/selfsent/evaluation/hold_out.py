@@ -206,7 +206,6 @@ class Subset:
 
     def __init__(self, corpus: Corpus | Subset, rows: np.ndarray, documents: np.ndarray | None = None) -> None:
         self.corpus, self.rows = corpus, rows
-        self.fingerprint: str = corpus.fingerprint
         documents = corpus.documents if documents is None else documents
         self.documents: np.ndarray | None = None if documents is None else np.asarray(documents)[rows]
 

@@ -128,9 +128,6 @@ class VectorsAndWords:
     def __init__(self, vectors: Vectors, words: Any, weight: float) -> None:
         self.vectors, self.words, self.weight, self.shape = vectors, words, weight, vectors.shape
 
-    def __len__(self) -> int:
-        return len(self.vectors)
-
     def __getitem__(self, rows: Any) -> VectorsAndWords:
         return VectorsAndWords(self.vectors[rows], self.words[rows], self.weight)
 

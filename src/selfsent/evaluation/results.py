@@ -13,7 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfsent.display import literal, markdown, span, table_of, text_of
-from selfsent.evaluation.stats.resampling import Difference, Floats, Statistic, bootstrap, interval, paired, point
+from selfsent.evaluation.stats.resampling import (
+    Difference,
+    Floats,
+    Statistic,
+    bootstrap,
+    interval,
+    paired,
+    paired_best,
+    point,
+)
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -79,6 +88,15 @@ class Score:
         if self.n != other.n:
             raise ValueError(f"{self.name} over {self.n} items cannot be paired with {other.name} over {other.n}")
         return paired(self.score, other.score, self.samples, other.samples)
+
+
+def best_minus(scores: Sequence[Score], other: Score) -> Difference:
+    """The best of several systems minus another one on the same task, corrected for picking it there.
+
+    See `paired_best`.
+    """
+    samples = np.stack([score.samples for score in scores])
+    return paired_best(np.array([score.score for score in scores]), other.score, samples, other.samples)
 
 
 def measure(
@@ -154,8 +172,6 @@ class Result:
         suite: the suite they belong to, or None.
         averaged: the tasks in the suite's average; empty if there is none.
         absent: reasons of tasks that could not be scored.
-        seeds: the averaged runs; empty for one model.
-        deviations: standard deviation over the seeds (n - 1), by task and for `average`.
     """
 
     model: str
@@ -163,8 +179,6 @@ class Result:
     suite: str | None = None
     averaged: tuple[str, ...] = ()
     absent: Mapping[str, str] = field(default_factory=dict)
-    seeds: tuple[str, ...] = ()
-    deviations: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def average(self) -> float | None:
@@ -173,7 +187,7 @@ class Result:
 
     @cached_property
     def average_score(self) -> Score | None:
-        """The average with its interval, which is NaN without samples; None without scores."""
+        """The mean of the available scores of the suite; None without scores, its interval NaN without samples."""
         scores = [self.scores[name] for name in self.average_over]
         if not scores:
             return None
@@ -203,11 +217,10 @@ class Result:
         return self.average_score if task == AVERAGE else self.scores.get(task)
 
     def shown(self, task: str) -> str:
-        """The score of a task, or the average, as printed: `72.03`, or `72.03 ± 0.41` over seeds, with marks."""
+        """The score of a task, or the average, as printed: `72.03`, with marks."""
         if (score := self.score_of(task)) is None:
             return ""
-        spread = f" ± {self.deviations[task]:.2f}" if task in self.deviations else ""
-        return f"{score.score:.2f}{spread}{MARK if task in self.leaked else ''}{AIMED if task in self.aimed else ''}"
+        return f"{score.score:.2f}{MARK if task in self.leaked else ''}{AIMED if task in self.aimed else ''}"
 
     @property
     def leaked(self) -> tuple[str, ...]:
@@ -235,16 +248,12 @@ class Result:
         plain: dict[str, Any] = {"model": self.model}
         plain |= {"suite": self.suite} if self.suite else {}
         plain["scores"] = {name: score.to_json() for name, score in self.scores.items()}
-        for name in self.deviations.keys() & self.scores.keys():
-            plain["scores"][name]["deviation"] = self.deviations[name]
         if self.averaged:
             plain |= {"average": self.average, "average_over": list(self.average_over)}
             plain |= {"average_complete": not self.missing}
             if (mean := self.average_score) and len(mean.samples):
                 plain |= {"average_low": mean.low, "average_high": mean.high}
             plain |= {"average_leaked": True} if AVERAGE in self.leaked else {}
-            plain |= {"average_deviation": self.deviations[AVERAGE]} if AVERAGE in self.deviations else {}
-        plain |= {"seeds": list(self.seeds)} if self.seeds else {}
         return plain | ({"absent": dict(self.absent)} if self.absent else {})
 
     def to_markdown(self) -> str:

@@ -70,7 +70,7 @@ SUITES: dict[str, Suite] = {
     "stsb-cross": _suite([name for name in catalogue.STSB_CROSS if not name.endswith("-dev")]),
     "transfer": _suite([*catalogue.TRANSFER]),
     "useb": _suite(["askubuntu", "cqadupstack", "twitterpara", "scidocs"]),
-    # The three have different scales: an average would be meaningless.
+    # The two have different scales: an average would be meaningless.
     "afs": _suite(_ARGUMENTS, exclude=_ARGUMENTS),
     # Only `documents`, which can be added to any suite.
     CONTEXT: _suite([]),
@@ -97,9 +97,7 @@ def evaluate(
     int8: bool = False,
     pooling: str | None = None,
     classifier: transfer.Classifier = "exact",
-    exact: bool = False,
-    progress: Callable[[str], None] | Progress | None = None,
-    quiet: bool = False,
+    progress: Progress | None = None,
 ) -> Result:
     """Score a model.
 
@@ -125,10 +123,7 @@ def evaluate(
             cross-encoder's transformer an encoder.
         classifier: of the suite `transfer` and of `labels`: `exact`, or `senteval` with early stopping, as for
             published scores.
-        exact: choose the penalty of `labels` for each fold by folds of its training rows: ten times the work, the same
-            score within a few tenths of a point.
-        progress: called with the name of each task before it runs; or a `Progress`, for its `notice` and `count`.
-        quiet: without progress.
+        progress: receives the name of each task before it runs, and how much is done. By default nothing is shown.
 
     Raises:
         SettingsError: nothing to score, an unknown suite, task or classifier, or `pooling` without a transformer.
@@ -136,9 +131,8 @@ def evaluate(
             and the rest is scored.
         BaseEncoderError: the model cannot be loaded.
     """
-    advance = partial((progress if isinstance(progress, Progress) and not quiet else Progress()).count, "classifying")
-    if isinstance(progress, Progress):
-        progress = progress.notice
+    progress = progress or Progress()
+    advance = partial(progress.count, "classifying")
     store = data if isinstance(data, Store) else Store(data)
     chosen, scorers = check_request(
         suite=suite,
@@ -148,7 +142,6 @@ def evaluate(
         clean=clean,
         retrieval=read_tasks(retrieval, split, store.mirror),
         classifier=classifier,
-        exact=exact,
         advance=advance,
         **{"pairs": pairs, "relevance": relevance, "labels": labels},
     )
@@ -169,8 +162,7 @@ def evaluate(
     tasks |= {each: partial(score, encoder=encoder) for each, score in scorers.items()}
     scores: dict[str, Score] = {}
     for each, run in tasks.items():
-        if progress and not quiet:
-            progress(each)
+        progress.notice(each)
         try:
             score = run()
         except DataError as error:
@@ -197,7 +189,6 @@ def check_request(
     clean: Clean = None,
     retrieval: Sequence[RetrievalTask] = (),
     classifier: transfer.Classifier = "exact",
-    exact: bool = False,
     advance: Callable[[int, int], None] = lambda done, total: None,
     **files: str | Path | None,
 ) -> tuple[tuple[str, ...], dict[str, Callable[..., Score]]]:
@@ -228,8 +219,6 @@ def check_request(
     if not (chosen or documents or given or retrieval):
         flags = "`task`, `suite` or `documents`, or `retrieval`, `pairs`, `relevance`, `labels`"
         raise SettingsError(f"nothing to score: give {flags}")
-    if exact and "labels" not in given:
-        raise SettingsError("exact=True is how `labels` are scored: give `labels`, too")
     columns = names(cast(Any, columns)) or None
     if columns is not None and len(given) != 1:
         raise SettingsError("columns are those of one file of your own: give one of pairs, relevance and labels")
@@ -241,6 +230,6 @@ def check_request(
         if rows.name in (*chosen, *sets, *scorers, CONTEXT, AVERAGE):
             raise SettingsError(f"{path} would go by the name {rows.name}, which another score has: rename the file")
         scorers[rows.name] = partial(
-            score, rows, **({"classifier": classifier, "exact": exact, "advance": advance} if kind == "labels" else {})
+            score, rows, **({"classifier": classifier, "advance": advance} if kind == "labels" else {})
         )
     return chosen, scorers | sets

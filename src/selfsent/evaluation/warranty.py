@@ -19,7 +19,6 @@ from scipy.stats import spearmanr
 from selfsent.data.corpus import Corpus
 from selfsent.data.corpus.clean import letters
 from selfsent.data.vector_files import unit
-from selfsent.display import change
 from selfsent.evaluation.datasets.catalogue import STSB_DEV
 from selfsent.evaluation.datasets.declared import Store
 from selfsent.evaluation.encoder import Encoder as Scored
@@ -90,7 +89,7 @@ class Warranty:
         if not self.chosen:
             return f"Keep your model; rank with words: {self._why}."
         found = self.tried[self.chosen]
-        dev, test = (_shown(less) for less in self._gains(self.chosen))
+        dev, test = (less.shown for less in self._gains(self.chosen))
         return (
             f"Kept {found.share:.0%} of the training. As search ranks, that is {dev} over the base on the half of the"
             f" exam that chose it, and {test} on the other half; on {self.guard} it loses {max(0.0, found.loss):.2f}."
@@ -102,7 +101,7 @@ class Warranty:
         freely = choose([each.dev for each in self.tried], [0.0] * len(self.tried))
         if not freely:
             return "no share of the training is ahead of it in the exam by more than chance"
-        found, ahead = self.tried[freely], _shown(self._gains(freely)[0])
+        found, ahead = self.tried[freely], self._gains(freely)[0].shown
         loss = f"loses {found.loss:.2f} points on {self.guard}, more than the {self.most:g} allowed"
         return f"{found.share:.0%} of the training is {ahead} ahead of it in the exam, but {loss}"
 
@@ -129,10 +128,6 @@ class Warranty:
         }
 
 
-def _shown(less: Difference) -> str:
-    return change(less.difference, less.low, less.high)
-
-
 def choose(scores: Sequence[Score], losses: Sequence[float], most: float = LOSS) -> int:
     """The index of the best score ahead of the first one whose paired 95 % interval does not reach below zero.
 
@@ -153,9 +148,7 @@ def warranty(
     exam: Exam,
     data: str | Path | None = None,
     *,
-    shares: Sequence[float] = SHARES,
     most: float = LOSS,
-    progress: Callable[[float], None] = lambda share: None,
 ) -> Warranty:
     """Choose how much of a training to keep: `between.at(found.share)` is the encoder to use.
 
@@ -163,9 +156,7 @@ def warranty(
         between: the encoders before and after training.
         exam: from documents that it was not trained on; see `held_exam`.
         data: mirror of evaluation data sets with the dev set of STS-B; by default SELFSENT_DATA. The hub is not asked.
-        shares: to try, 0 first.
         most: points that may be lost on the guard.
-        progress: called with each share before it is scored.
 
     Raises:
         DataError: no query in a half of the exam.
@@ -179,8 +170,7 @@ def warranty(
     plain = encoder_of(between.base, "base")
     guard, loss_of = guard_of(plain, data)
     tried = [Tried(0.0, dev.score(Hybrid(plain)), test.score(Hybrid(plain)), 0.0)]
-    for share in shares[1:]:
-        progress(share)
+    for share in SHARES[1:]:
         merged = encoder_of(between.at(share), "merged")
         hybrid = Hybrid(merged)
         tried.append(Tried(share, dev.score(hybrid), test.score(hybrid), loss_of(merged)))

@@ -7,7 +7,6 @@ import json
 import re
 from collections.abc import Sequence
 from functools import cached_property
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -69,20 +68,22 @@ class WordVectors:
             DataError: the file cannot be read, or is damaged.
             OutputError: the cached table cannot be written.
         """
-        from scipy.sparse import csr_matrix
-        from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+        from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, CountVectorizer
 
         left_out = frozenset() if self.stop_words else ENGLISH_STOP_WORDS
-        found = [[word for word in _WORD.findall(text) if word.lower() not in left_out] for text in texts]
-        words = list(dict.fromkeys(chain.from_iterable(found)))
-        rows = self._rows(words)
-        row_of = {word: row for word, row in zip(words, rows.tolist(), strict=True) if row >= 0}
-        needed = np.unique(rows[rows >= 0])
-        columns = [[row_of[word] for word in each if word in row_of] for each in found]
-        ends = np.cumsum([0, *map(len, columns)])
-        column = np.searchsorted(needed, np.fromiter(chain.from_iterable(columns), np.int64))
-        summed = csr_matrix((np.ones(len(column)), column, ends), (len(texts), len(needed))) @ self._table[1][needed]
-        return np.asarray(summed / np.maximum(1, np.diff(ends))[:, None], np.float32)
+
+        def words_of(text: str) -> list[str]:
+            return [word for word in _WORD.findall(text) if word.lower() not in left_out]
+
+        counter = CountVectorizer(analyzer=words_of)
+        try:
+            counts = counter.fit_transform(texts)
+        except ValueError:  # no words
+            return np.zeros((len(texts), self._table[1].shape[1]), np.float32)
+        rows = self._rows(counter.get_feature_names_out().tolist())
+        order = np.argsort(rows)[np.count_nonzero(rows < 0) :]  # of the file, without unknown words
+        counts = counts[:, order]
+        return np.asarray(counts @ self._table[1][rows[order]] / np.maximum(1, counts.sum(1)), np.float32)
 
     def _rows(self, words: list[str]) -> NDArray[np.int64]:
         """The row of each word, or -1."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -12,7 +12,6 @@ from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
 from selfsent.data.packed import Group, Packed, Slots
-from selfsent.fast.gradients import apply
 from selfsent.foreign.torch import flash_attention, has_flash_attention
 
 
@@ -35,6 +34,10 @@ class _Move(torch.autograd.Function):
         if ctx.pads:
             return grads[0].index_select(0, slots.unpad), None, None
         return grads[0].index_select(0, slots.pad).index_fill_(0, slots.empty, 0), None, None
+
+
+def _moved(states: Tensor, slots: Slots, pads: bool) -> Tensor:
+    return cast(Tensor, _Move.apply(states, slots, pads))  # type: ignore[no-untyped-call]  # torch's own
 
 
 SHORT = {False: 256, True: 128}
@@ -112,15 +115,17 @@ def _in_blocks(
     query, key, value = (torch.split(each, BLOCK, dim=-2) for each in states)
     reach = len(query) if window is None else -(-window // BLOCK)
 
-    def block(at: int) -> Tensor:
+    def block(at: int, mine: Tensor) -> Tensor:
         seen = slice(max(0, at - reach), at + 1 if causal else at + reach + 1)
         rows, columns = position[BLOCK * at :][:BLOCK], position[BLOCK * seen.start : BLOCK * seen.stop]
         mask = _near(rows, columns, causal, window)
         if padding is not None:  # a padded position sees itself, or its result would not be a number
             mask = mask & padding[..., columns] | (rows[:, None] == columns)
-        return attend(query[at], torch.cat(key[seen], -2), torch.cat(value[seen], -2), mask, False)
+        return attend(mine, torch.cat(key[seen], -2), torch.cat(value[seen], -2), mask, False)
 
-    return torch.cat([checkpoint(block, at, use_reentrant=False) for at in range(len(query))], dim=-2)
+    # For the device of a tensor that it is given, `checkpoint` keeps the state of the random numbers.
+    blocks = [checkpoint(block, at, mine, use_reentrant=False) for at, mine in enumerate(query)]
+    return torch.cat(blocks, dim=-2)
 
 
 def _attend(
@@ -143,7 +148,7 @@ def _attend(
     # Matrix products want the rows of a head together; torch's fused kernel reads them in place.
     slots, width = (group.of_heads(heads), size) if in_steps else (group.slots, heads * size)
     if slots is not None:
-        states = [apply(_Move, each.reshape(-1, width), slots, True) for each in states]
+        states = [_moved(each.reshape(-1, width), slots, True) for each in states]
     if in_steps:
         states = [each.view(group.sentences, heads, group.length, size) for each in states]
     else:
@@ -160,7 +165,7 @@ def _attend(
         out = attend(states[0], states[1], states[2], mask, causal)
     out = out if in_steps else out.transpose(1, 2)
     if slots is not None:
-        out = apply(_Move, out.reshape(-1, width), slots, False)
+        out = _moved(out.reshape(-1, width), slots, False)
     return out.reshape(group.tokens, heads, size)
 
 

@@ -10,7 +10,6 @@ import torch
 from torch import Tensor
 
 from selfsent.distributed import world_size
-from selfsent.fast.gradients import apply
 
 
 def in_parts(encode: Callable[[slice], Tensor], count: int, size: int, weights: Sequence[Tensor]) -> Tensor:
@@ -28,13 +27,15 @@ def in_parts(encode: Callable[[slice], Tensor], count: int, size: int, weights: 
     parts = [slice(start, min(start + size, count)) for start in range(0, count, size)]
     if not torch.is_grad_enabled():
         return torch.cat([encode(part) for part in parts])
-    return apply(_Cached, encode, parts, *weights)
+    vectors: Tensor = _Cached.apply(encode, parts, *weights)  # type: ignore[no-untyped-call]  # torch's own
+    return vectors
 
 
 class _Cached(torch.autograd.Function):
     """With several processes the gradients are handed back as those of the weights, and so reduced as any other.
 
-    With one they are added to what is there, so that no second block of all of them is held.
+    With one they are added to what is there, so that no second block of all of them is held: `torch.utils.checkpoint`
+    holds one, and the graph of the first pass (peak memory 1.33 times that of a small batch, in place of 1.24).
     """
 
     @staticmethod

@@ -12,8 +12,6 @@ from typing import TypeVar
 
 import torch
 
-from selfsent.foreign.transformers import keeps_threads_apart
-
 T = TypeVar("T")
 _BUSY = threading.Lock()
 
@@ -29,7 +27,7 @@ def share_out(work: Callable[[T], None], items: Sequence[T], device: torch.devic
         device: of the computation.
     """
     threads, pairs = torch.get_num_threads(), len(items) // 2 * 2
-    shared = device.type == "cpu" and threads > 1 and pairs and keeps_threads_apart()
+    shared = device.type == "cpu" and threads > 1 and pairs
     if not shared or not _BUSY.acquire(blocking=False):
         for item in items:
             work(item)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from typing import Any, cast
 
 from selfsent.foreign.compat import lookup, warn_missing
@@ -58,11 +57,6 @@ def has_masked_language_model(config: Any) -> bool:
 
     known = lookup("transformers", AutoModelForMaskedLM, "_model_mapping", "bases are taken to predict hidden words")
     return known is None or type(config) in known
-
-
-def keeps_threads_apart() -> bool:
-    """Whether two threads may call one model: early versions capture outputs in its layers."""
-    return find_spec("transformers.utils.output_capturing") is not None
 
 
 def not_packed(kind: str) -> None:

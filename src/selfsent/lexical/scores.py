@@ -101,8 +101,6 @@ class WordCounts:
     A term that is c times in a text and in d of n texts weighs (1 + ln c)·(1 + ln((1 + n) / (1 + d))).
 
     Args:
-        frequencies: (2^20,) texts that each term is in; none yet where it is not given.
-        texts: number of these texts.
         analyzer: makes the terms; by default words as they are.
 
     Example:
@@ -112,14 +110,8 @@ class WordCounts:
         0.81
     """
 
-    def __init__(
-        self,
-        frequencies: NDArray[np.int32] | None = None,
-        texts: int = 0,
-        analyzer: Callable[[str], list[str]] | None = None,
-    ) -> None:
-        self.frequencies = np.zeros(BUCKETS, np.int32) if frequencies is None else frequencies
-        self.texts = texts
+    def __init__(self, analyzer: Callable[[str], list[str]] | None = None) -> None:
+        self.frequencies, self.texts = np.zeros(BUCKETS, np.int32), 0
         self._analyzer = analyzer or Analyzer()
 
     def add(self, texts: Sequence[str]) -> None:

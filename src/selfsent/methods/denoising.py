@@ -148,11 +148,6 @@ class DenoisingLearner(Learner):
             else:
                 self.decoder = SmallDecoder(model, options.decoder_layers or 2, options.drop_heads)
 
-    @property
-    def paths(self) -> dict[str, str]:
-        """Adds the class of the decoder."""
-        return {**super().paths, "decoder": type(self.decoder).__name__}
-
     def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
         """The loss of one batch: the damaged sentences are encoded, the whole ones predicted."""
         damaged, whole = views

@@ -1,12 +1,11 @@
 """Losses that several methods share."""
 
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from selfsent.fast.gradients import add_gradient, apply, block_for
 from selfsent.fast.padding import pad_rows
 
 _CHUNK = {"cpu": 2**23, "cuda": 2**26}
@@ -55,13 +54,13 @@ class _LinearCrossEntropy(torch.autograd.Function):
     def forward(ctx: Any, states: Tensor, weight: Tensor, bias: Tensor | None, targets: Tensor) -> Tensor:
         device = states.device.type
         low = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else weight.dtype
-        ctx.dtype, ctx.weight = states.dtype, weight
+        ctx.dtype, ctx.weight_dtype = states.dtype, weight.dtype
         with torch.autocast(device, enabled=False):
             states, projection = states.to(low), weight.to(low)
             needed = any(ctx.needs_input_grad)
             grad_states = torch.empty_like(states) if needed else states.new_empty(0)
             learns = ctx.needs_input_grad[1]
-            grad_weight = block_for(weight) if learns else states.new_empty(0)
+            grad_weight = torch.empty_like(weight, dtype=torch.float32) if learns else states.new_empty(0)
             if not len(states):
                 grad_weight.zero_()
             grad_bias = torch.zeros_like(bias, dtype=torch.float32) if needed and bias is not None else None
@@ -84,15 +83,16 @@ class _LinearCrossEntropy(torch.autograd.Function):
                     torch.mm(error, projection, out=grad_states[chunk : chunk + rows])
                     if learns:
                         _add_outer(grad_weight, error, part, first=chunk == 0)
-        ctx.save_for_backward(grad_states, grad_weight, *([] if grad_bias is None else [grad_bias]))
+        ctx.save_for_backward(grad_states, *([] if grad_bias is None else [grad_bias]))
+        ctx.grad_weight = grad_weight  # nobody else has it, so that it becomes the gradient without a copy
         return total
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor | None, Tensor | None, None]:
-        grad_states, grad_weight, *rest = ctx.saved_tensors
-        scale = grads[0]
+        grad_states, *rest = ctx.saved_tensors
+        scale, grad_weight, ctx.grad_weight = grads[0], ctx.grad_weight, None
         grad_bias = rest[0] * scale if rest else None
-        of_weight = add_gradient(ctx.weight, grad_weight, scale) if ctx.needs_input_grad[1] else None
+        of_weight = grad_weight.mul_(scale).to(ctx.weight_dtype) if ctx.needs_input_grad[1] else None
         return (grad_states * scale).to(ctx.dtype), of_weight, grad_bias, None
 
 
@@ -108,7 +108,7 @@ def linear_cross_entropy(states: Tensor, weight: Tensor, bias: Tensor | None, ta
     Returns:
         A float32 scalar: the sum over the n rows, in nats.
     """
-    return apply(_LinearCrossEntropy, states, weight, bias, targets)
+    return cast(Tensor, _LinearCrossEntropy.apply(states, weight, bias, targets))  # type: ignore[no-untyped-call]  # torch's
 
 
 def head_cross_entropy(head: Any, states: Tensor, targets: Tensor) -> Tensor:

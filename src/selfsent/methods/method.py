@@ -169,13 +169,6 @@ class Learner(nn.Module):
         """Weights that stay those of the base, and are in no checkpoint."""
         return self.model.frozen
 
-    @property
-    def paths(self) -> dict[str, str]:
-        """Implementations that this learner uses, for `run.json`."""
-        if not self.model.has_transformer:
-            return {"attention": "none"}
-        return {"attention": "packed" if self.model.states.runs_packed else "padded"}
-
     def save(self, directory: Path) -> None:
         """Write the model, and whatever else the run should keep."""
         self.model.save(directory)
@@ -200,14 +193,6 @@ NEW_STATIC = STATIC.but(batch_size=1024, learning_rate=0.02)
 """Default settings for untrained static embeddings."""
 STATIC_STEPS = 3000
 """Default limit of steps for static embeddings: on much text, fewer passes."""
-RETIRED = (
-    *(("clean_negatives", False), ("positive_scale", 1.0), ("dimension_weight", 0.0), ("dimension_temperature", 5.0)),
-    *(("estimator", "jsd"), ("momentum_schedule", "constant"), ("mlm_weight", 0.0), ("keep_mlp", False)),
-    *(("repeat_words", 0.0), ("similarity", "cosine"), ("learn_scale", True), ("anchored", False)),
-    *(("reduction", "mean"), ("distance", "euclidean"), ("own_words", False)),
-    *(("decoder_size", 0), ("whole_words", False), ("product", False), ("hidden", 0)),
-)
-"""Options of earlier versions, each with the one value that is built in now."""
 
 
 @dataclass(frozen=True)

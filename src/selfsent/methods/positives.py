@@ -139,7 +139,7 @@ class PairOptions(ViewOptions):
             SettingsError: nothing makes the views differ.
         """
         if not (model.dropout_rate or self.varied):
-            dropout = "dropout=0.1, or " if model.has_transformer else ""
+            dropout = "" if model.is_static else "dropout=0.1, or "
             raise SettingsError(
                 "the two views of a sentence would be identical: this base has no dropout and no noise is set;"
                 f" give positives=neighbours if the corpus has documents, or {dropout}delete_words=0.3"

@@ -284,8 +284,7 @@ class FlowLearner(Learner):
                 break
         # A process without a share of its own gets the first process' flow when the learner is wrapped.
         if first:
-            with self.flow.starting():
-                self.flow.transformed(torch.cat(first)[: self.options.initial])
+            self.flow.start(torch.cat(first)[: self.options.initial])
 
     def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
         """Bits per dimension of one batch."""

@@ -71,8 +71,7 @@ class Sent2VecLearner(Learner):
     def __init__(self, model: Encoder, options: Sent2Vec) -> None:
         super().__init__(model, options)
         if not model.is_static:
-            kind = model.transformer.config.model_type if model.has_transformer else "recurrent network"
-            other = f"this base is a {kind}: choose another base, such as bundled"
+            other = f"this base is a {model.transformer.config.model_type}: choose another base, such as bundled"
             raise BaseEncoderError(f"sent2vec trains a table of token vectors, and {other}")
         freeze_after_tokens(model)
         self.output = nn.Embedding(model.vocabulary_size, model.hidden_size)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +9,6 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 import torch
-from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -21,8 +19,6 @@ from selfsent.methods.method import Labels, Learner, Loss, Method, MethodOptions
 from selfsent.models.cross_encoder import CrossEncoder as CrossEncoderModel
 from selfsent.models.encoder import Encoder
 from selfsent.settings import Settings, setting
-
-HEAD = "softmax_head"
 
 
 @dataclass(frozen=True)
@@ -118,14 +114,6 @@ class SoftmaxLearner(Learner):
         u, v = self.model(concatenate(views)).chunk(2)
         features = torch.cat([u, v, (u - v).abs()], dim=-1)
         return Loss(F.cross_entropy(self.classifier(features).float(), labels, reduction="sum"), len(labels))
-
-    def save(self, directory: Path) -> None:
-        """Write the encoder, and the classifier in files of its own next to it."""
-        super().save(directory)
-        weights = {name: tensor.detach().contiguous() for name, tensor in self.classifier.state_dict().items()}
-        save_file(weights, str(directory / f"{HEAD}.safetensors"))
-        about = {"classes": self.class_names, "reads": ["u", "v", "|u-v|"]}
-        (directory / f"{HEAD}.json").write_text(json.dumps(about, indent=2))
 
 
 class CosineLearner(Learner):

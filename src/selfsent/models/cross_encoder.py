@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
-import numpy as np
-import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from selfsent.data.packed import Packed
-from selfsent.fast.two_threads import share_out
 from selfsent.files import read_json
 from selfsent.foreign.transformers import silent
-from selfsent.models.dropout import without_dropout
 from selfsent.models.encoder import Encoder, Pooling
-from selfsent.models.encoding import Pack, packs_of, tokens_at_once
 from selfsent.models.heads.language_model import save_head
 from selfsent.models.heads.options import POOLINGS
 from selfsent.models.loading import transformer_alone
@@ -59,35 +52,24 @@ class CrossEncoder(Encoder):
         vectors = self.hidden({"sentence_embedding": self(packed)})["sentence_embedding"]
         return cast(Tensor, self.output({"sentence_embedding": self.drop(vectors)})["scores"])
 
-    @torch.inference_mode()
-    def predict(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
-        """The scores of pairs of texts, (pairs,) or with several outputs (pairs, outputs)."""
-        found = np.empty((len(pairs), self.output.out_features), dtype=np.float32)
+    @property
+    def peer(self) -> Any:
+        """The CrossEncoder of sentence-transformers with the same weights, which predicts and is saved."""
+        import sentence_transformers
 
-        def fill(pack: Pack) -> None:
-            chosen, packed = pack
-            found[chosen] = self.activation(self.scores(packed).float()).cpu().numpy()
-
-        limit = self.tokenizer.model_max_length
-        encoded = self.tokenizer(list(pairs), truncation="longest_first", max_length=limit, padding=False)
-        with without_dropout(self):
-            share_out(fill, packs_of(self, encoded, tokens_at_once(self)), self.device)
-        return found[:, 0] if found.shape[1] == 1 else found
+        kind: Any = sentence_transformers.CrossEncoder
+        modules = [*self.sentence_transformer, self.hidden, self.output]
+        return kind(modules=modules, device=str(self.device), activation_fn=self.activation)
 
     def save(self, directory: Path) -> None:
         """Write a CrossEncoder of sentence-transformers, with the language-model head in a file of its own.
 
         The dense layer becomes the transformer's pooler, where it has one: another cross-encoder begins with it.
         """
-        import sentence_transformers
-
         if (pooler := self._pooler()) is not None:
             pooler.load_state_dict(self.hidden.linear.state_dict())
-        kind: Any = sentence_transformers.CrossEncoder
-        modules = [*self.sentence_transformer, self.hidden, self.output]
-        whole = kind(modules=modules, device=str(self.device), activation_fn=self.activation)
         with silent():
-            whole.save(str(directory), create_model_card=False)
+            self.peer.save(str(directory), create_model_card=False)
         if self.language_model_head is not None:
             save_head(self.language_model_head, directory, self.transformer)
 

@@ -45,11 +45,7 @@ class Encoder(nn.Module):
     """
 
     is_static = False
-    """Whether this is a table of static embeddings."""
-    has_transformer = True
-    """Whether there is a transformer, instead of static embeddings or a recurrent network."""
-    kind = "a transformer"
-    """Name in error messages."""
+    """Whether this is a table of static embeddings, in place of a transformer."""
     lexical_weight = SEARCH_WEIGHT["transformer"]
     """Weight of BM25 added to the cosine in a search; a directory may override it in `search.json`."""
     texts_cut = 0
@@ -60,8 +56,6 @@ class Encoder(nn.Module):
     """How many of a vector's first numbers it was trained for, the whole width first; empty for the whole alone."""
     space = ""
     """Fingerprint of the encoder in whose space its vectors are, if it learned them; see `same_space`."""
-    _stem = 1
-    """Leading modules that make the first token states."""
     tokenizer: Any
     states: TokenStates
     """(tokens, d) last-layer states of every token of a packed batch, in packed order."""
@@ -75,7 +69,7 @@ class Encoder(nn.Module):
         super().__init__()
         self.sentence_transformer, self.language_model_head = sentence_transformer, language_model_head
         self.whole = whole
-        if not self.has_transformer:
+        if self.is_static:
             return
         self.tokenizer = sentence_transformer.tokenizer
         # A pooler on the first token is for next-sentence prediction: it never gets a gradient here.
@@ -94,7 +88,7 @@ class Encoder(nn.Module):
     @property
     def adapted(self) -> bool:
         """Whether the transformer has an adapter (LoRA) that is not merged with its weights."""
-        return self.has_transformer and bool(getattr(self.sentence_transformer[0].model, "peft_config", None))
+        return not self.is_static and bool(getattr(self.sentence_transformer[0].model, "peft_config", None))
 
     @property
     def frozen(self) -> list[nn.Parameter]:
@@ -129,7 +123,7 @@ class Encoder(nn.Module):
     @property
     def token_modules(self) -> list[nn.Module]:
         """The modules between transformer and pooling, which transform token states; often none."""
-        return list(self.sentence_transformer)[self._stem : self._pooling_index]
+        return list(self.sentence_transformer)[1 : self._pooling_index]
 
     def put_before_pooling(self, modules: Sequence[nn.Module], width: int) -> None:
         """Insert modules that transform token states just before the pooling.
@@ -160,12 +154,12 @@ class Encoder(nn.Module):
         """Make the pooling read the mean of two layers' states instead of the last layer's.
 
         Raises:
-            BaseEncoderError: there is one layer, or there are modules before the pooling already.
+            BaseEncoderError: there are no layers, or there are modules before the pooling already.
         """
         if layers == "last":
             return
-        if not self.has_transformer:
-            raise BaseEncoderError(f"this base is {self.kind}, which has one layer: leave out layers={layers}")
+        if self.is_static:
+            raise BaseEncoderError(f"this base is a table of token vectors, without layers: leave out layers={layers}")
         if self.token_modules:
             raise BaseEncoderError(f"this base has modules before its pooling, which layers={layers} would replace")
         if self.transformer is not self.sentence_transformer[0].model:
@@ -181,7 +175,7 @@ class Encoder(nn.Module):
 
         Special tokens in front are among them. None are left out unless the pooling says so (`include_prompt`).
         """
-        if not prompt or not self.has_transformer or getattr(self.pooling_module, "include_prompt", True):
+        if not prompt or self.is_static or getattr(self.pooling_module, "include_prompt", True):
             return 0
         ids = self.tokenizer(prompt, truncation=True, max_length=self.tokenizer.model_max_length)["input_ids"]
         return len(ids) - (ids[-1] in self.tokenizer.all_special_ids)
@@ -206,7 +200,7 @@ class Encoder(nn.Module):
     @property
     def dropout_rate(self) -> float:
         """The largest dropout rate anywhere in the transformer; 0 when it has none, or when there is no transformer."""
-        if not self.has_transformer:
+        if self.is_static:
             return 0.0
         return max((float(getattr(self.transformer.config, name, 0.0) or 0.0) for name in DROPOUTS), default=0.0)
 
@@ -214,10 +208,6 @@ class Encoder(nn.Module):
     def device(self) -> torch.device:
         """Device of the weights."""
         return next(self.parameters()).device
-
-    def word_vectors(self, ids: Tensor) -> Tensor:
-        """(..., d) input embeddings of token ids."""
-        return cast(Tensor, self.words(ids))
 
     def token_vectors(self, packed: Packed) -> Tensor:
         """Input of the pooling, (tokens, e), in packed order: token states after the modules in between."""
@@ -301,8 +291,10 @@ class Encoder(nn.Module):
 
     def require_transformer(self, why: str) -> None:
         """Raise a `BaseEncoderError` that begins with a reason, unless there is a transformer."""
-        if not self.has_transformer:
-            raise BaseEncoderError(f"{why}, and this base is {self.kind}: choose a transformer, such as bundled-raw")
+        if self.is_static:
+            raise BaseEncoderError(
+                f"{why}, and this base is a table of token vectors: choose a transformer, such as bundled-raw"
+            )
 
     def require_head(self, purpose: str, hidden: bool = True) -> LanguageModelHead:
         """The language-model head; a new one, with a warning, when the base came without.

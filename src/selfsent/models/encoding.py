@@ -81,30 +81,14 @@ def _packs(model: Encoder, texts: Sequence[str], prompt: str) -> list[Pack]:
     options = {"truncation": True, "max_length": limit, "return_attention_mask": False, "return_token_type_ids": False}
     encoded, left_out = model.tokenizer(list(texts), padding=False, **options), model.left_out(prompt)
     model.texts_cut += sum(bool(each.overflowing) for each in encoded.encodings or ())
-    return packs_of(model, encoded, tokens_at_once(model), left_out)
-
-
-def packs_of(
-    model: Encoder, encoded: Mapping[str, Sequence[Sequence[int]]], room: int, left_out: int = 0
-) -> list[Pack]:
-    """Packed batches of tokenised texts of similar length, `room` tokens each; texts without tokens are left out.
-
-    Args:
-        model: the batches are on its device.
-        encoded: output of the tokenizer: `input_ids`, and `token_type_ids` where texts were joined.
-        room: tokens of a batch, unless one text has more.
-        left_out: leading tokens of each that the pooling leaves out.
-    """
-    lengths = np.fromiter(map(len, encoded["input_ids"]), np.int64, len(encoded["input_ids"]))
+    lengths, room = np.fromiter(map(len, encoded["input_ids"]), np.int64, len(texts)), tokens_at_once(model)
     left = np.argsort(-lengths, kind="stable")[: np.count_nonzero(lengths)]
     packs = []
     while len(left):
         chosen, left = np.split(left, [max(1, room // int(lengths[left[0]]))])
+        given = np.full(len(chosen), left_out) if left_out else None
         ids = _joined([encoded["input_ids"][i] for i in chosen])
-        types = _joined([encoded["token_type_ids"][i] for i in chosen]) if "token_type_ids" in encoded else None
-        packs.append((chosen, Packed(ids, lengths[chosen], device=model.device, given_types=types)))
-        if left_out:
-            packs[-1][1].given_left_out = np.full(len(chosen), left_out)
+        packs.append((chosen, Packed(ids, lengths[chosen], device=model.device, given_left_out=given)))
     return packs
 
 

@@ -102,8 +102,6 @@ def export(model: Encoder, output: Path, normalize: bool = False) -> Exported:
     """
     if model.is_static:
         raise SettingsError("a table of token vectors needs no graph: model.safetensors and tokenizer.json are enough")
-    if not model.has_transformer:
-        raise SettingsError("a recurrent network reads a sentence word by word, which makes no graph: export another")
     check_export(output, overwrite=True)
     longest, draw = int(model.tokenizer.model_max_length), np.random.default_rng(0)
     known = [draw.integers(len(model.tokenizer), size=size) for size in _PROBE]

@@ -22,8 +22,7 @@ from selfsent.models.heads.layers import is_layer_mean
 from selfsent.models.heads.options import CNN_POOL, POOLINGS
 from selfsent.models.lora import merge, require_peft
 from selfsent.models.prompts import Prompts
-from selfsent.models.recurrent import RecurrentEncoder
-from selfsent.models.saved import is_recurrent, is_static, load_sentence_transformer, modules_of, transformer_folder
+from selfsent.models.saved import is_static, load_sentence_transformer, modules_of, transformer_folder
 from selfsent.models.static import LONGEST, PlainTable, StaticEncoder
 from selfsent.models.token_states import position_offset
 
@@ -63,14 +62,12 @@ def load_encoder(
                     f"{base} is a table of token vectors, which takes means: leave out pooling={pooling}"
                 )
             encoder = _load_static(directory)
-        elif is_recurrent(directory):
-            encoder = _load_recurrent(base, directory, pooling)
         else:
             encoder = _load_transformer(base, directory, pooling, dropout, keep_adapter)
-        if dropout and not encoder.has_transformer:
-            raise BaseEncoderError(f"{base} is {encoder.kind}, without dropout: leave out `dropout`")
+        if dropout and encoder.is_static:
+            raise BaseEncoderError(f"{base} is a table of token vectors, without dropout: leave out `dropout`")
         _truncate(encoder)
-        difference = _difference_to_peer(encoder) if encoder.has_transformer else None
+        difference = None if encoder.is_static else _difference_to_peer(encoder)
     except SelfsentError:
         raise
     except Exception as error:  # libraries raise anything over a damaged file
@@ -107,26 +104,6 @@ def _load_static(directory: Path) -> StaticEncoder:
     ends = [Normalize()] if read_json(directory / "config.json").get("normalize") else []
     model = SentenceTransformer(modules=[StaticEmbedding.load(str(directory)), *ends], device="cpu")
     return StaticEncoder(model.float())
-
-
-def _load_recurrent(base: str | Path, directory: Path, pooling: Pooling | None) -> RecurrentEncoder:
-    model = load_sentence_transformer(directory, device="cpu").float()
-    index = pooling_index(model)
-    if (
-        index is None
-        or index < 2
-        or not hasattr(model[0].tokenizer, "tokenizer")
-        or model[1].encoder.num_layers != 1
-        or not _runs_packed(list(model)[2:index])
-    ):
-        raise BaseEncoderError(
-            f"{base} is not word vectors by a tokenizer of transformers, a recurrent network of one layer and a"
-            " pooling, which is what selfsent can train"
-        )
-    if (model[0].max_seq_length or LONGEST) < model[0].tokenizer.tokenizer.model_max_length:
-        raise ValueError(f"it cuts sentences after {model[0].max_seq_length} words, which its tokenizer does not say")
-    _set_pooling(model, index, pooling)
-    return RecurrentEncoder(model)
 
 
 def _load_transformer(

@@ -65,7 +65,7 @@ def computes_int8(device: torch.device | str) -> bool:
 def quicken(model: Encoder, *, fast: bool, int8: bool) -> Encoder:
     """Switch an encoder to inference in fewer bits, as far as the processor supports it.
 
-    A table of token vectors has no products that could be quicker, and a recurrent network stays in float32.
+    A table of token vectors has no products that could be quicker.
 
     Args:
         model: an encoder on its final device. It is changed, and returned.
@@ -75,7 +75,7 @@ def quicken(model: Encoder, *, fast: bool, int8: bool) -> Encoder:
     Raises:
         BaseEncoderError: 8 bits are too few for it.
     """
-    if not model.has_transformer:
+    if model.is_static:
         return model
     if quick_precision(model.device, fast=fast, int8=int8) == "int8":
         into_int8(model)

@@ -13,18 +13,11 @@ from selfsent.foreign.transformers import silent
 from selfsent.models.heads.options import CNN_POOL
 
 CUSTOM = {
-    f"selfsent.{room}.{name}": name
-    for room in ("models.heads", "heads")
-    for name in ("flow.Flow", "cnn_pool.CnnPool", "gru.Gru")
+    f"selfsent.{room}.{name}": name for room in ("models.heads", "heads") for name in ("flow.Flow", "cnn_pool.CnnPool")
 }
 """The modules that sentence-transformers lacks: the names in saved models, of this and earlier versions."""
-_FORMER_POOLINGS = {
-    "cls": "pooling_mode_cls_token",
-    "mean": "pooling_mode_mean_tokens",
-    "max": "pooling_mode_max_tokens",
-    "lasttoken": "pooling_mode_lasttoken",
-}
-"""Keys that earlier versions of sentence-transformers wrote for a pooling."""
+_FORMER_POOLINGS = {"cls": "cls_token", "mean": "mean_tokens", "max": "max_tokens", "lasttoken": "lasttoken"}
+"""Ends of the keys `pooling_mode_` that earlier versions of sentence-transformers wrote for a pooling."""
 
 
 def modules_of(directory: Path) -> list[tuple[str, str]]:
@@ -59,12 +52,6 @@ def is_static(directory: Path) -> bool:
     return read_json(directory / "config.json").get("model_type") == "model2vec"
 
 
-def is_recurrent(directory: Path) -> bool:
-    """Whether a saved model is word vectors followed by a recurrent network."""
-    kinds = [kind.rpartition(".")[2] for kind, _ in modules_of(directory)[:2]]
-    return kinds in (["WordEmbeddings", "LSTM"], ["WordEmbeddings", "Gru"])
-
-
 def saved_pooling(directory: Path) -> str | None:
     """The pooling of a saved model, in the words of sentence-transformers, or `cnn-pool`; None if it has none."""
     if is_static(directory):
@@ -74,7 +61,8 @@ def saved_pooling(directory: Path) -> str | None:
             return CNN_POOL
         if kind.endswith(".Pooling"):
             config = read_json(directory / path / "config.json")
-            mode = config.get("pooling_mode", [name for name, key in _FORMER_POOLINGS.items() if config.get(key)])
+            former = [name for name, end in _FORMER_POOLINGS.items() if config.get(f"pooling_mode_{end}")]
+            mode = config.get("pooling_mode", former)
             return mode if isinstance(mode, str) else " and ".join(mode) or None
     return None
 

@@ -115,8 +115,6 @@ class StaticEncoder(Encoder):
     """
 
     is_static = True
-    has_transformer = False
-    kind = "a table of token vectors"
     lexical_weight = SEARCH_WEIGHT["table"]
     pooling = "mean"
     _pooling_index = 0  # the table computes the mean itself
@@ -152,13 +150,9 @@ class StaticEncoder(Encoder):
         """Width of a token vector."""
         return self.table.embedding_dim
 
-    def word_vectors(self, ids: Tensor) -> Tensor:
-        """(..., d) vectors of token ids."""
-        return F.embedding(ids, self.table.weight)
-
     def token_vectors(self, packed: Packed) -> Tensor:
         """(tokens, d) vectors of the tokens, in packed order."""
-        return self.word_vectors(packed.ids)
+        return F.embedding(packed.ids, self.table.weight)
 
     def forward(self, packed: Packed, leave_out: int = 0) -> Tensor:
         """(sentences, e) vectors of a packed batch, in the order of its sentences.

@@ -12,16 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from selfsent.display import table_of
-from selfsent.distributed import rank
 from selfsent.errors import RunError
 from selfsent.evaluation.results import MARK, MEANING
-from selfsent.evaluation.side_by_side import Spread
 from selfsent.evaluation.suites import SUITES
-from selfsent.files import read_json, write_json
+from selfsent.files import read_json
 from selfsent.papers.published import AGGREGATION, DATASETS, METRICS, ROW, Record, defects, marked, records
 from selfsent.recipes.recipe import Recipe, read_recipe
 from selfsent.recipes.run import SCORES, STAND_INS
-from selfsent.report.seeds import Seeds
+from selfsent.recipes.seeds import Seeds, Spread
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -180,25 +178,6 @@ def _interval(taken: Sequence[tuple[Mapping[str, Any], str]], ours: Any) -> tupl
     # Tasks are resampled independently, so variances add up.
     low, high = (float(np.linalg.norm(ours - [pair[side] for pair in ends])) / len(ours) for side in (0, 1))
     return float(ours.mean()) - low, float(ours.mean()) + high
-
-
-def reproductions(recipe: Recipe, directory: Path) -> list[Reproduction]:
-    """The published numbers reproduced by a recipe, with the scores of a run.
-
-    Args:
-        recipe: of the run.
-        directory: of the run, or of several seeds.
-
-    Raises:
-        SettingsError: a row of the recipe matches no published number, with file and line.
-    """
-    return reproduced(records_of(recipe), scores_of(directory, recipe.last))
-
-
-def keep(recipe: Recipe, directory: Path) -> None:
-    """Write the comparison with published numbers to `beside.json` of a run."""
-    if rank() == 0:
-        write_json(directory / "beside.json", [row.to_json() for row in reproductions(recipe, directory)])
 
 
 def scores_of(directory: Path, last: str) -> dict[str, dict[str, Any]]:

@@ -27,6 +27,7 @@ from selfsent.pretraining.options import DEFAULTS, Options, TableOptions
 from selfsent.pretraining.vocabulary import Text, given_tokenizer, text_of, train_vocabulary
 from selfsent.progress import Progress, shown
 from selfsent.report.run import Run
+from selfsent.settings import split_arguments
 from selfsent.training.budget import Clock
 from selfsent.training.fit import isolated_rng
 from selfsent.training.models import save_model
@@ -72,12 +73,10 @@ def pretrain(
         >>> train("sentences.txt", "simcse", base=run, output="runs/tuned")
     """
     clock = Clock(time.perf_counter())
-    own = {item.name for item in dataclasses.fields(Options)}
-    options = Options(**{name: value for name, value in changes.items() if name in own})
+    options, rest = split_arguments(Options, changes)
     defaults = {name: value for name, value in dataclasses.asdict(DEFAULTS).items() if value is not None}
     # Without dropout: one pass sees little twice.
-    settings = {"ratio": options.ratio, "dropout": 0.0, **defaults}
-    settings |= {name: value for name, value in changes.items() if name not in own}
+    settings = {"ratio": options.ratio, "dropout": 0.0, **defaults, **rest}
     with shown(progress, quiet) as listener, silent():
         join()
         check_train("mlm", RAW, **settings)

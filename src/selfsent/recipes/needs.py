@@ -24,9 +24,6 @@ from selfsent.models.new_bases import NewBase
 from selfsent.recipes.recipe import Recipe
 from selfsent.recipes.stage import FOLD, Stage, located, sources_of, task_names
 
-WORD_FILES = tuple(PREFIXES)
-"""Prefixes of encoders made from a file of word vectors."""
-
 
 @dataclass(frozen=True)
 class Need:
@@ -87,7 +84,7 @@ def not_here(names: Iterable[str], mirror: str | Path | None) -> list[Need]:
 
 def _corpus(stage: Stage, mirror: str | Path | None) -> list[Need]:
     """The sources of a stage's corpus, or its stand-in if only that is here."""
-    needs = [_text(name, mirror) for name in stage.sources]
+    needs = [_text(name, mirror) for name in sources_of(stage.source)]
     if stage.stand_in is None or all(need.here or need.hub for need in needs):
         return needs
     others = [_text(name, mirror) for name in sources_of(stage.stand_in[0])]
@@ -118,21 +115,17 @@ def _model(name: str, mirror: str | Path | None) -> Need:
     kind, _, rest = name.partition(":")
     if name in LEXICAL or name in SHIPPED or Path(name).exists():
         return _need(name, True)
-    if kind in WORD_FILES:
+    if kind in PREFIXES:
         return _need(name, Path(str(located(rest, mirror))).is_file())
     if network := NewBase.named(name):
         source = Path(network.source).expanduser()
         return _need(name, not network.source or network.source in SHIPPED or source.exists())
     if rest:  # module:factory
-        return _need(name, (Path.cwd() / f"{kind.replace('.', '/')}.py").is_file() or _importable(kind))
+        return _need(
+            name,
+            (Path.cwd() / f"{kind.replace('.', '/')}.py").is_file() or find_spec(kind.partition(".")[0]) is not None,
+        )
     return _need(name, _cached(name, "hub"), True)
-
-
-def _importable(module: str) -> bool:
-    try:
-        return find_spec(module) is not None
-    except ModuleNotFoundError:
-        return False
 
 
 def _need(name: str, here: bool, hub: bool = False) -> Need:

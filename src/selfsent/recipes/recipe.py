@@ -84,7 +84,7 @@ class Recipe:
 def read_recipe(
     source: str | Path | Section,
     variant: str | None = None,
-    base: str | None = None,
+    base: str | Path | None = None,
     seed: int | None = None,
     planned: bool = True,
 ) -> Recipe:
@@ -122,6 +122,8 @@ def read_recipe(
             document.fail("encoder is what is scored as it is, in place of stages: give one of the two", "encoder")
         if not tasks:
             document.fail("encoder is scored as it is: say on what under evaluate", "encoder")
+        if seed is not None:
+            document.fail("encoder is scored as it is: nothing is trained, so give no seed, nor seeds", "encoder")
         return dataclasses.replace(recipe, encoder=str(encoder), tasks=tasks, folds=None)
     stages = _stages(document, recipe, planned)
     if tasks and recipe.folds:

@@ -7,12 +7,12 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from selfsent import api
 from selfsent.data.corpus import Corpus, check_corpus, read_corpus
 from selfsent.distributed import join, rank, wait
-from selfsent.errors import CorpusError, DataError, SettingsError, TrainingError
+from selfsent.errors import CorpusError, DataError, TrainingError
 from selfsent.evaluation.datasets.declared import Store
 from selfsent.evaluation.dev import check_dev_data
 from selfsent.evaluation.encoders import check_model
@@ -20,20 +20,17 @@ from selfsent.evaluation.lexical import WITH_WORDS, without_words
 from selfsent.evaluation.results import Result
 from selfsent.evaluation.suites import TASKS, evaluate
 from selfsent.evaluation.tasks.published import cross_validate
+from selfsent.evaluation.word_vectors import PREFIXES
 from selfsent.files import read_json, write_json, write_text
 from selfsent.models.bases import resolve
 from selfsent.progress import Progress, shown
-from selfsent.recipes.needs import WORD_FILES, not_here, where_of
+from selfsent.recipes.needs import not_here, where_of
 from selfsent.recipes.recipe import Recipe, read_recipe
+from selfsent.recipes.results import StageRun, StagesRun
 from selfsent.recipes.stage import FOLD, Stage, located, sources_of
 from selfsent.report.run import load_run
 from selfsent.training.models import take_over
 from selfsent.training.run_directory import RunDirectory
-
-if TYPE_CHECKING:
-    pass
-
-from selfsent.recipes.results import StageRun, StagesRun
 
 SCORES = "evaluation.json"
 """The file with the scores of a stage, of all folds, or of an encoder."""
@@ -42,7 +39,7 @@ STAND_INS = "stand_ins"
 
 
 def train_stages(
-    recipe: Recipe | str | Path,
+    recipe: str | Path,
     output: str | Path = "run",
     *,
     variant: str | None = None,
@@ -57,9 +54,9 @@ def train_stages(
     """Train in several stages, each from the previous model with its pooling, head and language-model head.
 
     Args:
-        recipe: a recipe, or its file.
+        recipe: its file.
         output: the run directory: `stages/NAME/` is an ordinary run directory for each stage, `model/` the last model.
-        variant: one of the variants of a file.
+        variant: one of the variants of the file.
         base: the encoder to start from instead of the file's.
         seed: of every stage instead of the file's.
         resume: continue the run in `output`, in the middle of a stage.
@@ -71,31 +68,24 @@ def train_stages(
     Raises:
         SelfsentError: a fault of the recipe, with file and line, or of the data, before anything is written.
     """
-    if not isinstance(recipe, Recipe):
-        recipe = read_recipe(recipe, variant, None if base is None else str(base), seed)
-    elif seed is not None and recipe.encoder:
-        raise SettingsError(f"{recipe.path} scores an encoder as it is: nothing is trained, so give no seed")
-    for name, value in (("variant", variant), ("base", base), ("seed", seed)):
-        if value is not None and str(value) != str(getattr(recipe, name)):
-            raise SettingsError(f"{recipe.path} was not read with {name} {value}: give the {name} to read_recipe")
+    read = read_recipe(recipe, variant, base, seed)
     join()
     directory = RunDirectory(Path(output))
-    directory.check(resume, overwrite, read_by(recipe))
+    directory.check(resume, overwrite, read_by(read))
     with shown(progress, quiet) as progress:
-        runner = _Runner(recipe, data, progress)
+        runner = _Runner(read, data, progress)
         runner.check()
-        config = recipe.to_json() | ({"read": runner.read} if runner.read else {})
-        directory.match({**config, "settings": {"seed": seed}}, free=_free(recipe, directory))
-        for line in (*(f"{line}: the scores are no reproduction" for line in runner.replaced), recipe.note):
-            if line:
-                progress.notice(" ".join(line.split()))
+        config = read.to_json() | ({"read": runner.read} if runner.read else {})
+        directory.match({**config, "settings": {"seed": seed}}, free=_free(read, directory))
+        if read.note:
+            progress.notice(" ".join(read.note.split()))
         directory.begin(steps=False)
         if rank() == 0:
-            write_text(directory.path / "recipe.yaml", Path(recipe.path).read_text(encoding="utf-8"))
-        done = StagesRun(directory.path, recipe, list(runner.run(directory)), runner.stand_ins)
+            write_text(directory.path / "recipe.yaml", Path(read.path).read_text(encoding="utf-8"))
+        done = StagesRun(directory.path, read, list(runner.run(directory)), runner.stand_ins)
     if rank() == 0:
-        if recipe.folds is None and recipe.encoder is None:
-            take_over(directory.path / "stages" / recipe.stages[-1].name, directory.path)
+        if read.folds is None and read.encoder is None:
+            take_over(directory.path / "stages" / read.stages[-1].name, directory.path)
         about = {"figures": done.figures, "leaked": done.leaked, STAND_INS: done.stand_ins}
         directory.update(status="finished", **about, stopped=None, stopped_in=None)
     wait()
@@ -121,8 +111,7 @@ def _free(recipe: Recipe, directory: RunDirectory) -> list[str]:
     """Parts of the recipe that may change on resume: stages not yet begun."""
     path, folds = directory.path / "stages", (directory.path / "folds").exists()
     begun = {stage.name for stage in recipe.stages if folds or (path / stage.name).exists()}
-    unknown = [] if "read" in directory.record.get("asked", {}) else ["read"]  # in runs of earlier versions
-    return [f"stages {stage.name}" for stage in recipe.stages if stage.name not in begun] + unknown
+    return [f"stages {stage.name}" for stage in recipe.stages if stage.name not in begun]
 
 
 class _Runner:
@@ -139,7 +128,6 @@ class _Runner:
         self.store = Store(data)
         self.mirror = data or os.environ.get("SELFSENT_DATA")
         self.stand_ins: list[str] = []
-        self.replaced: list[str] = []
         self.read: dict[str, Any] = {}
         """Stand-ins by stage, and the data of the folds with their fingerprint, for `run.json`."""
         self.recipe = dataclasses.replace(recipe, stages=tuple(map(self._available, recipe.stages)))
@@ -148,17 +136,17 @@ class _Runner:
 
     def _available(self, stage: Stage) -> Stage:
         """The stage, with its stand-in if its corpus is missing."""
-        if stage.stand_in is None or not not_here(stage.sources, self.mirror):
+        if stage.stand_in is None or not not_here(sources_of(stage.source), self.mirror):
             return stage
         source, reading = stage.stand_in
         self.read[stage.name] = sources_of(source)
-        self._stand_in(", ".join(sources_of(source)), stage.sources)
+        self._stand_in(", ".join(sources_of(source)), sources_of(stage.source))
         return dataclasses.replace(stage, source=source, reading=reading)
 
     def _stand_in(self, other: str, names: list[str]) -> None:
         missing = not_here(names, self.mirror)[0]
         self.stand_ins.append(f"{other} stands in for {missing.name}: no reproduction")
-        self.replaced.append(f"{other} stands in for {missing.name}, which is not here ({missing.where})")
+        self.notice(f"{self.stand_ins[-1]}; {missing.name} is not here ({missing.where})")
 
     def check(self) -> None:
         """Check the data of every stage."""
@@ -191,7 +179,7 @@ class _Runner:
                     " several sentences; in plain text, an empty line ends a document"
                 )
         except CorpusError as error:
-            missing = [need.where for need in not_here(stage.sources, self.mirror) if need.where]
+            missing = [need.where for need in not_here(sources_of(stage.source), self.mirror) if need.where]
             if not missing:
                 raise
             raise CorpusError(f"{error}; {missing[0]}") from None
@@ -201,7 +189,7 @@ class _Runner:
         name = str(self.recipe.encoder)
         alone = without_words(name)
         kind, _, file = (alone or name).partition(":")
-        if kind not in WORD_FILES:
+        if kind not in PREFIXES:
             return name
         return f"{kind}:{located(file, self.mirror)}{WITH_WORDS if alone else ''}"
 
@@ -227,11 +215,10 @@ class _Runner:
             run = load_run(run_path)
         else:
             self.notice(what)
-            arguments = {**stage.defaults, **stage.arguments, **({"map_points": 0} if fold else {})}
-            arguments |= {"resume": status is not None, "data": self.data, "progress": self.progress}
+            how: dict[str, Any] = {"resume": status is not None, "data": self.data, "progress": self.progress}
             corpus = self._corpus(stage, path / "train.jsonl" if fold else None)
             try:
-                run = api.train(corpus, stage.method.name, base, run_path, **arguments)
+                run = api.train(corpus, stage.method.name, base, run_path, **stage.defaults, **stage.arguments, **how)
             except TrainingError as error:
                 if not read_json(run_path / "run.json").get("stopped"):
                     raise

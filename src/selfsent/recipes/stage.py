@@ -55,11 +55,6 @@ class Stage:
     stand_in: tuple[Source, Mapping[str, Any]] | None = None
 
     @property
-    def sources(self) -> list[str]:
-        """The names of all sources of the corpus."""
-        return sources_of(self.source)
-
-    @property
     def defaults(self) -> Mapping[str, Any]:
         """Default arguments of `selfsent.train`: the papers' models train on all pairs."""
         paired = any("text_columns" in each for each in (self.reading, *self.source) if not isinstance(each, str))
@@ -84,7 +79,7 @@ def fields_of(*options: type[Any]) -> dict[str, str]:
     return {item.name: str(item.type) for kind in options for item in dataclasses.fields(kind)}
 
 
-_NOT_OF_STAGES = ("data", "trackers", "warranty", "map_points", "scorer", "clock")
+_NOT_OF_STAGES = ("data", "warranty", "scorer", "clock")
 _RUN = {name: kind for name, kind in fields_of(RunConfig).items() if name not in _NOT_OF_STAGES} | {"hold_out": "int"}
 _ARGUMENTS = fields_of(ModelOptions) | _RUN | {"whiten": "float | bool"}
 """Arguments of `selfsent.train` allowed in a stage, besides settings and options."""

@@ -33,7 +33,6 @@ def model_card(
     record: dict[str, Any],
     corpus: str,
     scores: Scores | None,
-    dimension: int | None = None,
     alone: bool = True,
     joins: bool = False,
     licence: str | None = None,
@@ -45,7 +44,6 @@ def model_card(
         record: the content of `run.json`.
         corpus: the corpus report, in words.
         scores: scores before and after training by the next sentence, if any.
-        dimension: of the vectors.
         alone: whether the model loads without selfsent.
         joins: whether it is a cross-encoder.
         licence: of the base's weights.
@@ -67,7 +65,6 @@ def model_card(
         joins=joins,
         alone=alone,
         method=config["method"],
-        dimension=dimension,
         version=record["versions"]["selfsent"],
         base=_plain(base),
         licence=licence,

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfsent.data.corpus import Corpus
-from selfsent.display import counted
-from selfsent.report.maps import FEW, GROUPS, colours_of, map_of, named, sample
+from selfsent.display import counted, shortened
+from selfsent.report.maps import FEW, GROUPS, map_of, named, sample
 from selfsent.report.pages import render
 from selfsent.search.clusters import Clusters
 from selfsent.search.timeline import bars, span
@@ -51,8 +51,10 @@ def cluster_page(
             " · ".join(f"{name} {value}" for name, value in zip(about_each, values, strict=True) if value is not None)
             for values in zip(*about_each.values(), strict=True)
         ]
-        colours = {"group": own, **few, **colours_of(corpus, rows)}
-        drawn = map_of(corpus.texts(rows), {"": vectors[rows]}, colours, f"{unit}s", len(corpus), heads)
+        colours = {"group": own, **few}
+        if corpus.documents is not None and 1 < len(np.unique(corpus.documents[rows])) <= GROUPS:
+            colours["document"] = [f"document {number + 1}" for number in corpus.documents[rows].tolist()]
+        drawn = map_of(corpus.texts(rows), vectors[rows], colours, f"{unit}s", len(corpus), heads)
     over = [list(group["over"].values()) for group in groups if "over" in group]
     return render(
         "clusters.html",
@@ -66,14 +68,10 @@ def cluster_page(
                 "number": number,
                 "size": f"{size:,}",
                 "words": ", ".join(groups[number]["words"]),
-                "typical": _shortened((groups[number]["typical"] or {}).get("text", "")),
+                "typical": shortened((groups[number]["typical"] or {}).get("text", ""), _LONGEST),
                 "over": bars(over[number]) if over else "",
             }
             for number, size in enumerate(found.sizes.tolist())
         ],
         about=about.items(),
     )
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"

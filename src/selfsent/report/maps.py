@@ -4,23 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from selfsent.data.corpus import Corpus
+from selfsent.display import shortened
 from selfsent.errors import SettingsError
-from selfsent.lexical import language_of
-from selfsent.search.clusters import Clusters, find_clusters, telling_words
+from selfsent.search.clusters import Clusters
 
-POINTS, MOST = 1_000, 30_000
-"""Default and largest number of dots."""
+MOST = 10_000
+"""Largest number of dots."""
 FEW = 4
 """Minimum number of dots."""
-MANY = 3_000
-"""Number of dots from which PaCMAP is used, if installed."""
 LONGEST, GROUPS, SIDE = 300, 20, 1_000
 """Characters of a text, coloured groups, and the side of the plane."""
 NONE = "no group"
@@ -37,13 +33,6 @@ def check_points(count: int) -> None:
         raise SettingsError(f"map_points is {count}; it must be 0, or at least {FEW} and at most {MOST:,} sentences")
 
 
-def slowness(count: int) -> str | None:
-    """A hint at the faster layout for so many dots, if any."""
-    if count < MANY or find_spec("pacmap") is not None:
-        return None
-    return f"map_points={count:,} takes minutes: pip install 'selfsent[map]' lays it out in seconds"
-
-
 def sample(rows: NDArray[np.int64], count: int, seed: int = 0) -> NDArray[np.int64]:
     """A random sample of at most so many rows, in order."""
     if len(rows) <= count:
@@ -51,18 +40,13 @@ def sample(rows: NDArray[np.int64], count: int, seed: int = 0) -> NDArray[np.int
     return np.sort(np.random.default_rng(seed).choice(rows, count, replace=False))
 
 
-def lay_out(
-    vectors: NDArray[np.float32], initial: NDArray[np.float32] | None = None, seed: int = 0
-) -> NDArray[np.float32]:
-    """A layout in two dimensions: principal components, then t-SNE, or PaCMAP for many rows.
+def lay_out(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """A layout in two dimensions: principal components, then t-SNE.
 
-    van der Maaten, 2014, "Accelerating t-SNE using tree-based algorithms"; Wang, Huang, Rudin and Shaposhnik, 2021,
-    arXiv:2012.04456.
+    van der Maaten, 2014, "Accelerating t-SNE using tree-based algorithms".
 
     Args:
         vectors: (n, d); rows may be equal.
-        initial: (n, 2) layout of the same rows to start from, so that two maps are comparable.
-        seed: of the noise between equal rows.
 
     Returns:
         (n, 2), float32.
@@ -72,28 +56,16 @@ def lay_out(
 
     kept = max(2, min(50, *vectors.shape))
     wide = np.pad(vectors, ((0, 0), (0, max(0, kept - vectors.shape[1]))))
-    narrow = PCA(kept, random_state=seed).fit_transform(
-        wide + 1e-6 * np.random.default_rng(seed).normal(size=wide.shape)
-    )
-    start = narrow[:, :2] if initial is None else initial
-    start = (start - start.mean(0)) / max(float(start.std()), 1e-12)
-    if len(vectors) >= MANY and find_spec("pacmap"):
-        from pacmap import PaCMAP
-
-        found = PaCMAP(random_state=seed).fit_transform(narrow.astype(np.float32), init=start)
-    else:
-        shape = {"perplexity": min(_PERPLEXITY, (len(narrow) - 1) / 3), "angle": _ANGLE, "max_iter": _ITERATIONS}
-        found = TSNE(2, init=1e-4 * start, random_state=seed, **shape).fit_transform(narrow)
-    found = np.asarray(found - found.mean(0), dtype=np.float32)
-    if initial is not None:  # rotate and mirror to match the other map
-        left, _, right = np.linalg.svd(found.T @ start.astype(np.float32))
-        found = found @ left @ right
-    return np.asarray(found, np.float32)
+    narrow = PCA(kept, random_state=0).fit_transform(wide + 1e-6 * np.random.default_rng(0).normal(size=wide.shape))
+    start = narrow[:, :2] / max(float(narrow[:, :2].std()), 1e-12)
+    shape = {"perplexity": min(_PERPLEXITY, (len(narrow) - 1) / 3), "angle": _ANGLE, "max_iter": _ITERATIONS}
+    found = TSNE(2, init=1e-4 * start, random_state=0, **shape).fit_transform(narrow)
+    return np.asarray(found - found.mean(0), np.float32)
 
 
 def map_of(
     texts: Sequence[str],
-    vectors: Mapping[str, NDArray[np.float32]],
+    vectors: NDArray[np.float32],
     colours: Mapping[str, Sequence[str]],
     what: str,
     total: int,
@@ -103,50 +75,29 @@ def map_of(
 
     Args:
         texts: n sentences, at least FEW.
-        vectors: (n, d) vectors of each map, by title.
+        vectors: (n, d) of them.
         colours: groupings to colour the dots by: n names each, by title.
         what: noun for the sentences, as in `sentences`.
         total: number they were drawn from.
         heads: what is shown above each text, such as its id, and found by a search; nothing if empty.
     """
-    layouts: dict[str, NDArray[np.float32]] = {}
-    for name, each in vectors.items():
-        layouts[name] = lay_out(each, next(iter(layouts.values()), None))
     drawn = "" if len(texts) == total else f" of {total:,}"
     return {
-        "names": list(layouts),
         "colours": list(colours),
         "caption": f"{len(texts):,}{drawn} {what}" + (", drawn at random" if drawn else ""),
         "data": {
-            "texts": [text if len(text) <= LONGEST else text[: LONGEST - 1] + "…" for text in texts],
+            "texts": [shortened(text, LONGEST) for text in texts],
             "heads": list(heads),
-            "places": [_on_plane(layout) for layout in layouts.values()],
+            "places": _on_plane(lay_out(vectors)),
             "colours": [_grouping(names) for names in colours.values()],
         },
     }
-
-
-def colours_of(corpus: Corpus, rows: NDArray[np.int64]) -> dict[str, list[str]]:
-    """Groupings of rows to colour dots by: labels, and documents if few."""
-    found = {}
-    if corpus.labels is not None:
-        names = corpus.label_names
-        found["label"] = [names[label] if names else str(label) for label in corpus.labels[rows].tolist()]
-    if corpus.documents is not None and 1 < len(np.unique(corpus.documents[rows])) <= GROUPS:
-        found["document"] = [f"document {number + 1}" for number in corpus.documents[rows].tolist()]
-    return found
 
 
 def named(clusters: Clusters, words: Sequence[Sequence[str]]) -> list[str]:
     """The name of each row's cluster: its number and telling words; `NONE` for an outlier."""
     names = [f"{number}: {', '.join(own[:3])}" if own else str(number) for number, own in enumerate(words)]
     return [NONE if number < 0 else names[number] for number in clusters.cluster.tolist()]
-
-
-def grouped_by_words(texts: Sequence[str], vectors: NDArray[np.float32], most: int = 10) -> list[str]:
-    """The name of each sentence's cluster, with fifty sentences per cluster on average."""
-    clusters = find_clusters(vectors, min(most, max(2, len(texts) // 50)))
-    return named(clusters, telling_words(texts, clusters, language=language_of(texts)))
 
 
 def _on_plane(layout: NDArray[np.float32]) -> list[list[int]]:

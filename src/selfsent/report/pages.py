@@ -8,11 +8,14 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from selfsent.display import shortened
+
 Curve = Sequence[tuple[int, float]]
 """Steps and values."""
 
 _WIDTH, _MARGIN, _ROW, _NAME = 440, 8, 38, 60
 """Dimensions of a drawing that is legible on a phone, with names above their lines."""
+_CURVE = 230, 90  # width and height
 BEST, WORDS, OTHER = "#2a86c4", "#c07a1e", "#8c8c8c"
 """Colours of the best, of TF-IDF and BM25, and of others: legible on white and black."""
 
@@ -50,15 +53,15 @@ def dots(rows: Sequence[Mapping[str, Any]], middle: float, best: str | None, lin
 
     drawn = []
     for number, row in enumerate(rows):
-        name, score = row["name"], row["score"]
+        score = row["score"]
         drawn.append(
             {
-                "name": name if len(name) <= _NAME else name[: _NAME - 1] + "…",
+                "name": shortened(row["name"], _NAME),
                 "text": _ROW * number + 15,
                 "y": _ROW * number + 26,
                 **{"x": position(score["score"]), "low": position(score["low"]), "high": position(score["high"])},
                 "score": f"{score['score']:.1f}",
-                "colour": BEST if name == best else WORDS if row.get("words") else OTHER,
+                "colour": BEST if row["name"] == best else WORDS if row.get("words") else OTHER,
             }
         )
     return {
@@ -69,9 +72,9 @@ def dots(rows: Sequence[Mapping[str, Any]], middle: float, best: str | None, lin
     }
 
 
-def curves(logs: Mapping[str, Curve], width: int = 230, height: int = 90) -> list[dict[str, Any]]:
+def curves(logs: Mapping[str, Curve]) -> list[dict[str, Any]]:
     """Layout of a curve for each log with at least two steps, by title."""
-    found = []
+    found, (width, height) = [], _CURVE
     for name, values in logs.items():
         if len({step for step, _ in values}) < 2:
             continue

@@ -8,20 +8,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from selfsent.data.corpus import Corpus
 from selfsent.display import text_of
 from selfsent.errors import RunError
 from selfsent.models.cross_encoder import is_cross_encoder
-from selfsent.models.encoding import Side, encode
 from selfsent.models.saved import load_sentence_transformer
 from selfsent.report.run_page import run_page
 from selfsent.report.scores import scores_table
 from selfsent.report.warranted import warranty_table
-from selfsent.search import Hit, search
-from selfsent.search.vectors import open_encoder
 from selfsent.training.run_directory import RunDirectory
 
 
@@ -63,17 +56,6 @@ class Run:
         metrics = RunDirectory(self.directory).metrics()
         return run_page(self.record, self.scores, self.neighbours, metrics, fragment=True, search=self.search_scores)
 
-    @property
-    def figures(self) -> dict[str, float]:
-        """Last loss, last and best `dev` score, and final scores, as far as available."""
-        logged = RunDirectory(self.directory).metrics()
-        found = {"loss": [entry["loss"] for entry in logged if "loss" in entry][-1:]}
-        dev = [entry["score"] for entry in logged if "score" in entry]
-        found |= {"dev": dev[-1:], "best dev": [max(dev)] if dev else []}
-        found["search"] = [self.search_scores["with_words"]["score"]] if self.search_scores else []
-        found["context"] = [self.scores["trained"]["score"]] if self.scores else []
-        return {name: float(values[0]) for name, values in found.items() if values}
-
     @cached_property
     def model(self) -> Any:
         """The trained model, an ordinary SentenceTransformer, or a CrossEncoder.
@@ -89,14 +71,6 @@ class Run:
 
             return Ordinary(str(directory), local_files_only=True)
         return load_sentence_transformer(directory)
-
-    def encode(self, texts: list[str], side: Side | None = None) -> NDArray[np.float32]:
-        """The vectors of texts, (n, d), by the trained encoder; `side` is `query` or `document` of a search."""
-        return encode(open_encoder(self), texts, side=side)
-
-    def search(self, corpus: Corpus, queries: list[str], top: int = 10, **how: Any) -> list[list[Hit]]:
-        """The sentences of a corpus nearest to each query, as in `selfsent.search`."""
-        return search(self, corpus, queries, top, **how)
 
 
 def load_run(output: str | Path) -> Run:

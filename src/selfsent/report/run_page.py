@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from selfsent.display import cells_of
+from selfsent.display import cells_of, listed
 from selfsent.evaluation.lexical import LEXICAL
 from selfsent.report.pages import curves, dots, render
 from selfsent.report.scores import NAMES, Scores, differences, is_search, ranked, scores_table, standing
@@ -26,7 +26,6 @@ def run_page(
     neighbours: Sequence[Mapping[str, Any]],
     metrics: Sequence[Mapping[str, Any]],
     fragment: bool = False,
-    corpus_map: Mapping[str, Any] | None = None,
     search: Scores | None = None,
 ) -> str:
     """The page of a run.
@@ -37,7 +36,6 @@ def run_page(
         neighbours: nearest sentences of a few sentences, before and after.
         metrics: the log.
         fragment: without head and headline, for a notebook.
-        corpus_map: from `map_of`.
         search: before and after, at search, or None.
     """
     config = record.get("asked", {})
@@ -60,7 +58,6 @@ def run_page(
         headline=_headline(search or scores),
         warranty=cells_of(warranty_table(record["warranty"])) if "warranty" in record else None,
         scores=[(cells_of(scores_table(each)), _drawing(each)) for each in (search, scores) if each],
-        map=corpus_map,
         neighbours=neighbours,
         curves=curves(logs),
         about=[(name, value) for name, value in about.items() if value not in (None, "")],
@@ -76,8 +73,7 @@ def _headline(scores: Scores | None) -> str:
     for (one, other), less in differences(scores).items():
         if (one == NAMES["trained"]) is not is_search(scores):
             found.setdefault(standing(less), []).append(other.strip("()").replace("untrained", "the untrained base"))
-    listed = {how: " and ".join(filter(None, (", ".join(names[:-1]), names[-1]))) for how, names in found.items()}
-    return f"{what} is " + ", ".join(f"{how} {names}" for how, names in listed.items())
+    return f"{what} is " + ", ".join(f"{how} {listed(names)}" for how, names in found.items())
 
 
 def _drawing(scores: Scores) -> dict[str, Any]:

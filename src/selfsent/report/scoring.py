@@ -1,4 +1,4 @@
-"""The scores of a run before and after training, with neighbours and the map."""
+"""The scores of a run before and after training, with neighbours."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from selfsent.data.corpus import Corpus
+from selfsent.display import shortened
 from selfsent.errors import DataError
-from selfsent.evaluation.dev import scored
-from selfsent.evaluation.encoders import Encoder as Scored
+from selfsent.evaluation.encoders import Encoder as Scored, encoder_of
 from selfsent.evaluation.hold_out import HoldOut, by_document
 from selfsent.evaluation.lexical import Hybrid
 from selfsent.evaluation.results import Score
@@ -21,9 +21,7 @@ from selfsent.evaluation.tasks.retrieval import KnownItemTask, first_finds_rest,
 from selfsent.models.bases import resolve, weights_digest
 from selfsent.models.loading import load_encoder
 from selfsent.models.prompts import Prompts
-from selfsent.report.maps import FEW, colours_of, grouped_by_words, map_of, sample
 from selfsent.report.scores import DIFFERENCES
-from selfsent.search.vectors import unit
 from selfsent.training.plan import rows_digest
 
 _SHOWN = 300
@@ -62,23 +60,16 @@ def score_base(corpus: Corpus, hold_out: HoldOut, base: str, prompts: Prompts) -
     """
     rows = hold_out.test
     assert rows is not None
-    key = (
-        base,
-        weights_digest(resolve(base)),
-        corpus.fingerprint,
-        rows_digest(rows),
-        str(hold_out.pairs),
-        repr(prompts),
-    )
+    key = base, weights_digest(resolve(base)), corpus.fingerprint, rows_digest(rows), f"{hold_out.pairs} {prompts!r}"
     if key not in _SCORED:
-        tasks: list[ContextTask | KnownItemTask] = []
+        tasks: list[ContextTask | KnownItemTask]
         if hold_out.pairs:
-            tasks.append(text_finds_partner(corpus, rows))
+            tasks = [text_finds_partner(corpus, rows)]
         else:
-            tasks.append(ContextTask(corpus, rows))
+            tasks = [ContextTask(corpus, rows)]
             with suppress(DataError):
                 tasks.append(first_finds_rest(by_document(corpus, rows)))
-        encoder, found = scored(load_encoder(base, prompts=prompts), "base"), {}
+        encoder, found = encoder_of(load_encoder(base, prompts=prompts), "base"), {}
         for task in tasks:
             with_words = None
             if isinstance(task, KnownItemTask):
@@ -106,12 +97,7 @@ def paired(before: Before, after: Scored, sizes: Sequence[int] = ()) -> dict[str
     scores |= task.lexical
     if before.with_words is not None:
         scores["base_with_words"] = before.with_words
-    found: dict[str, Any] = {}
-    for name, score in scores.items():
-        plain = score.to_json()
-        found[name] = (
-            plain if name in ("base", "trained") else {key: plain[key] for key in ("score", "low", "high", "n")}
-        )
+    found: dict[str, Any] = {name: score.to_json() for name, score in scores.items()}
     for name, (one, other) in DIFFERENCES.items():
         if name.startswith("words") and before.with_words is None:
             continue
@@ -122,22 +108,7 @@ def paired(before: Before, after: Scored, sizes: Sequence[int] = ()) -> dict[str
     return found | ({"asked": task.summary} if isinstance(task, KnownItemTask) else {})
 
 
-def map_of_run(corpus: Corpus, hold_out: HoldOut, encoders: dict[str, Scored], points: int) -> dict[str, Any] | None:
-    """The map of held-out sentences, or of trained ones if none are held out; None if there are too few."""
-    units = f"{corpus.report.unit}s"
-    kept, what = (hold_out.train, units) if hold_out.test is None else (hold_out.test, f"held-out {units}")
-    rows = sample(kept, points)
-    if len(rows) < FEW:
-        return None
-    texts = corpus.texts(rows)
-    vectors = {name: unit(encoder(texts)) for name, encoder in encoders.items()}
-    colours = {**colours_of(corpus, rows), "groups after training": grouped_by_words(texts, vectors["after"])}
-    return map_of(texts, vectors, colours, what, len(kept))
-
-
-def neighbours_of(
-    queries: list[str], texts: list[str], *sides: tuple[np.ndarray, np.ndarray], count: int = 3
-) -> list[dict[str, Any]]:
+def neighbours_of(queries: list[str], texts: list[str], *sides: tuple[np.ndarray, np.ndarray]) -> list[dict[str, Any]]:
     """The texts nearest to three queries, before and after training."""
     medium = [row for row, text in enumerate(queries) if 40 <= len(text) <= 100] or list(range(len(queries)))
     found = []
@@ -146,9 +117,9 @@ def neighbours_of(
         entry: dict[str, Any] = {"sentence": queries[query]}
         for name, (wanted, searched) in zip(("before", "after"), sides, strict=True):
             cosines = searched @ wanted[query]
-            nearest = [i for i in np.argsort(-cosines, kind="stable") if texts[i] != queries[query]][:count]
-            short = [text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…" for text in (texts[i] for i in nearest)]
-            cosine = [round(float(cosines[i]), 4) for i in nearest]
-            entry[name] = [{"sentence": text, "cosine": c} for text, c in zip(short, cosine, strict=True)]
+            nearest = [i for i in np.argsort(-cosines, kind="stable") if texts[i] != queries[query]][:3]
+            entry[name] = [
+                {"sentence": shortened(texts[i], _SHOWN), "cosine": round(float(cosines[i]), 4)} for i in nearest
+            ]
         found.append(entry)
     return found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from selfsent.display import change, table_of
@@ -11,35 +10,25 @@ from selfsent.evaluation.exam import Exam
 from selfsent.evaluation.warranty import warranty
 from selfsent.models.loading import load_encoder
 from selfsent.models.merge import Between
-from selfsent.models.prompts import Prompts
 from selfsent.training.models import save_model
-from selfsent.training.run_config import Notice
+from selfsent.training.plan import Plan
+from selfsent.training.run_config import Notice, RunConfig
 from selfsent.training.run_directory import RunDirectory
 
 if TYPE_CHECKING:
     from rich.table import Table
 
 
-def keep_warranted(
-    directory: RunDirectory,
-    base: str,
-    prompts: Prompts,
-    exam: Exam,
-    most: float,
-    data: str | Path | None,
-    notice: Notice,
-) -> None:
+def keep_warranted(directory: RunDirectory, plan: Plan, exam: Exam, config: RunConfig, notice: Notice) -> None:
     """Replace the model of a run by the share of its training that an exam warrants; the record tells it.
 
     What was trained stays in `trained/`, so that a run that was cut short begins this again.
 
     Args:
         directory: of a run that is trained.
-        base: the encoder before training.
-        prompts: of both.
+        plan: of the run.
         exam: of held-out documents.
-        most: points that general sentences may lose.
-        data: mirror of evaluation data sets.
+        config: how many points general sentences may lose, and the mirror of evaluation data sets.
         notice: receives the result in a few sentences.
 
     Raises:
@@ -49,8 +38,8 @@ def keep_warranted(
         return
     aside = directory.path / "trained"
     trained = load_encoder(aside if aside.is_dir() else directory.model)
-    between = Between(load_encoder(base, prompts=prompts), trained)
-    found = warranty(between, exam, data, most=most)
+    between = Between(load_encoder(plan.base, prompts=plan.prompts), trained)
+    found = warranty(between, exam, config.data, most=config.warranty or 0.0)
     if not aside.is_dir():
         directory.model.rename(aside)
     kept = between.at(found.share) if found.chosen else between.base

@@ -5,27 +5,23 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from selfsent.search.clusters import Clusters, find_clusters, telling_words
+from selfsent.search.clusters import Clusters, find_clusters
 from selfsent.search.index import Index
-from selfsent.search.index_writer import Added, write_index
+from selfsent.search.index_writer import write_index
 from selfsent.search.nearest import Hit, search
 from selfsent.search.pairs import Pair, most_similar_pairs
-from selfsent.search.vectors import FORMATS, check_output, encode_corpus, encode_to_file
+from selfsent.search.vectors import encode_corpus, encode_to_file
 
 __all__ = [
-    "FORMATS",
-    "Added",
     "Clusters",
     "Hit",
     "Index",
     "Pair",
-    "check_output",
     "encode_corpus",
     "encode_to_file",
     "find_clusters",
     "most_similar_pairs",
     "search",
-    "telling_words",
     "write_index",
 ]
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from selfsent.data.vector_files import unit
 from selfsent.errors import SettingsError
 from selfsent.lexical import Analyzer
-from selfsent.search.vectors import unit
 
 MANY, BLOCK = 100_000, 1 << 16
 """Number of sentences from which k-means runs on mini-batches; rows per block of cosines."""
@@ -80,20 +80,18 @@ def find_clusters(
     Raises:
         SettingsError: fewer than two clusters, or fewer rows than clusters.
     """
+    if count is not None and not 2 <= count <= len(vectors):
+        most = f"at most the {len(vectors):,} different texts"
+        raise SettingsError(f"clusters is {count}; it must be at least 2, and {most}")
+    wanted = choose_count(vectors, seed) if count is None else count
+    label = _k_means(vectors, wanted, seed, 3) if wanted > 1 else np.zeros(len(vectors), np.int64)
     if count is None:
-        count = choose_count(vectors, seed)
-        label = _k_means(vectors, count, seed, 3) if count > 1 else np.zeros(len(vectors), np.int64)
         centres = centres_of(vectors, label)
         cosine = _nearest(vectors, centres, label)[1]
         least = np.array([_fence(cosine[label == number]) for number in range(len(centres))])
         few = np.bincount(label)[label] < SMALLEST
-        outside = (cosine < least[label]) | (few & ~few.all())
-        return _ordered(vectors, np.where(outside, -1, label), repeats)
-    if not 2 <= count <= len(vectors):
-        raise SettingsError(
-            f"clusters is {count}; it must be at least 2, and at most the {len(vectors):,} different texts"
-        )
-    return _ordered(vectors, _k_means(vectors, count, seed, 3), repeats)
+        label = np.where((cosine < least[label]) | (few & ~few.all()), -1, label)
+    return _ordered(vectors, label, repeats)
 
 
 def choose_count(vectors: NDArray[np.float32], seed: int = 0) -> int:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfsent.data.corpus import Corpus, read_corpus
-from selfsent.data.vector_files import VectorsFile
+from selfsent.data.vector_files import VectorsFile, unit
 from selfsent.display import counted
 from selfsent.errors import ONE_STRING, DataError, SettingsError
 from selfsent.lexical import Analyzer
@@ -22,11 +22,11 @@ from selfsent.lexical.scores import check_weight
 from selfsent.models.fingerprint import fingerprint, share_space
 from selfsent.naming import name_of
 from selfsent.search import index_writer
-from selfsent.search.index_files import READ_WHOLE, ROW, IndexFiles, condition, in_groups, stamp_of
-from selfsent.search.index_state import State
+from selfsent.search.index_files import READ_WHOLE, ROW, IndexFiles, condition, in_groups, of_newest, stamp_of
+from selfsent.search.index_state import Best, State
 from selfsent.search.index_writer import Added
 from selfsent.search.nearest import Hit, rerank_hits
-from selfsent.search.vectors import open_encoder, unit
+from selfsent.search.vectors import open_encoder
 
 if TYPE_CHECKING:
     import sqlite3
@@ -67,20 +67,15 @@ class Index:
 
     def _open(self, check: bool = False) -> None:
         """Hold the newest generation and its newest state."""
-        while True:
-            files = IndexFiles(self.path)
-            try:
-                with files.errors(), closing(files.connect()) as db:
-                    db.execute("BEGIN")
-                    if check:
-                        files.check(db, READ_WHOLE)
-                    state = State(files, db)
-            except DataError:
-                if stamp_of(self.path) == files.stamp:
-                    raise
-                continue  # another generation took its place meanwhile
-            self._files, self._state = files, state
-            return
+
+        def state_of(files: IndexFiles) -> State:
+            with files.errors(), closing(files.connect()) as db:
+                db.execute("BEGIN")
+                if check:
+                    files.check(db, READ_WHOLE)
+                return State(files, db)
+
+        self._files, self._state = of_newest(self.path, state_of)
 
     def refresh(self) -> None:
         """Read what was written since, now and not within the next search."""
@@ -115,25 +110,19 @@ class Index:
 
     def _connected(self) -> tuple[IndexFiles, sqlite3.Connection]:
         """The newest generation, and the connection of this thread to it."""
-        while True:
-            with self._lock:
-                if stamp_of(self.path) != self._files.stamp:
-                    self._open()
-                files = self._files
-            known = getattr(self._threads, "known", None)
-            if known is not None and known[:2] == (getpid(), files):  # no connection survives a fork
-                return files, known[2]
-            try:
-                with files.errors():
-                    db = files.connect()
-            except DataError:
-                if stamp_of(self.path) == files.stamp:
-                    raise
-                continue
-            if known is not None and known[0] == getpid():
-                known[2].close()
-            self._threads.known = getpid(), files, db, Analyzer(files.manifest["language"])
-            return files, db
+        with self._lock:
+            if stamp_of(self.path) != self._files.stamp:
+                self._open()
+            files = self._files
+        known: tuple[int, IndexFiles, sqlite3.Connection] | None = getattr(self._threads, "known", None)
+        if known is not None and known[0] == getpid():  # no connection survives a fork
+            if known[1] is files:
+                return known[1:]
+            known[2].close()
+        with files.errors():
+            files, db = of_newest(self.path, IndexFiles.connect, files)
+        self._threads.known, self._threads.analyzer = (getpid(), files, db), Analyzer(self.language)
+        return files, db
 
     def _newer(self, files: IndexFiles, db: sqlite3.Connection, version: int) -> State:
         """The state of a version; the newest is kept."""
@@ -204,12 +193,11 @@ class Index:
         """
         own = self._files.manifest["fingerprint"], self._files.manifest.get("space", "")
         if not share_space((fingerprint, space), own):
-            same = name == self.model
-            what = "as it was before it changed" if same else self.model
-            raise DataError(
-                f"{self.path} holds vectors of another model ({what}) than {name}, and their cosines say nothing: "
-                + ("index the texts again" if same else f"give `model` {self.model}, or index the texts again")
-            )
+            what, hint = self.model, f"give `model` {self.model}, or index the texts again"
+            if name == self.model:
+                what, hint = "as it was before it changed", "index the texts again"
+            other = f"{self.path} holds vectors of another model ({what}) than {name}"
+            raise DataError(f"{other}, and their cosines say nothing: {hint}")
 
     def search(
         self,
@@ -250,64 +238,43 @@ class Index:
         if queries.shape[1] != self.size:
             raise SettingsError(f"vectors of queries have {queries.shape[1]} numbers, those of {self.path} {self.size}")
         vectors = unit(np.ascontiguousarray(queries, np.float32))
-        if rerank is None:
-            with self._reading() as (files, db, state):
-                return self._search(files, db, state, vectors, top, texts, word_weight, where)
-        from selfsent.evaluation.encoders import as_reranker
+        reranker: Reranker | None = None
+        if rerank is not None:
+            if texts is None:
+                raise SettingsError("`rerank` reads the texts of the queries: give `texts`, too")
+            from selfsent.evaluation.encoders import as_reranker
 
-        if texts is None:
-            raise SettingsError("`rerank` reads the texts of the queries: give `texts`, too")
-        reranker: Reranker = as_reranker(rerank, candidates)
-        with self._reading() as (files, db, state):
-            first = self._search(files, db, state, vectors, max(top, reranker.candidates), texts, None, where)
-            return rerank_hits(reranker, texts, first, self.texts, top, word_weight)
-
-    def _search(
-        self,
-        files: IndexFiles,
-        db: sqlite3.Connection,
-        state: State,
-        vectors: NDArray[np.float32],
-        top: int,
-        texts: Sequence[str] | None,
-        word_weight: float | None,
-        where: Where,
-    ) -> list[list[Hit]]:
-        weight = self.word_weight if word_weight is None else word_weight
+            reranker = as_reranker(rerank, candidates)
+        most = max(top, reranker.candidates) if reranker else top
+        weight = self.word_weight if word_weight is None or reranker else word_weight
+        weight = 0.0 if texts is None else weight
         words: list[Any] = [None] * len(vectors)
-        if texts is None:
-            weight = 0.0
-        elif weight:
-            words = [state.words(db, self._threads.known[3](text)) for text in texts]
-        clause, values = condition(where, files.columns)
-        found = []
-        for best in state.best(vectors, words, weight, top, state.allowed(db, where)):
-            firsts = self._firsts(files, db, best.slots, clause, values)
-            scores = best.scores / np.float32(1 + weight)
-            cells = (best.slots.tolist(), best.cosines.tolist(), best.words.tolist(), scores.tolist())
-            found.append(
-                [
-                    Hit(number >> ROW, cosine, shared, score, name, self._sentence(number))
-                    for slot, cosine, shared, score in zip(*cells, strict=True)
-                    for number, name in [firsts[slot]]
-                ]
-            )
-        return found
+        with self._reading() as (files, db, state):
+            if texts is not None and weight:
+                words = [state.words(db, self._threads.analyzer(text)) for text in texts]
+            best = state.best(vectors, words, weight, most, state.allowed(db, where))
+            found = [self._hits(files, db, each, weight, where) for each in best]
+            if reranker is None or texts is None:
+                return found
+            return rerank_hits(reranker, texts, found, self.texts, top, word_weight)
 
     def _sentence(self, number: int) -> int | None:
         return number & ((1 << ROW) - 1) if "sentence" in self.columns else None
 
-    @staticmethod
-    def _firsts(
-        files: IndexFiles, db: sqlite3.Connection, slots: NDArray[np.int64], clause: str, values: list[Any]
-    ) -> dict[int, tuple[int, Any]]:
-        """The first input with each text that meets a condition: its number and id."""
-        found: dict[int, tuple[int, Any]] = {}
-        also, name = f" AND {clause}" if clause else "", files.id_cell or "NULL"
-        for group, marks in in_groups(slots.tolist()):
-            query = f"SELECT slot, MIN(number), {name} FROM inputs WHERE slot IN ({marks}){also} GROUP BY slot"
-            found |= {slot: (number, each) for slot, number, each in db.execute(query, [*group, *values])}
-        return found
+    def _hits(self, files: IndexFiles, db: sqlite3.Connection, best: Best, weight: float, where: Where) -> list[Hit]:
+        """The best texts of a query, each by its first input that meets a condition."""
+        clause, values = condition(where, files.columns)
+        also, cell = f" AND {clause}" if clause else "", files.id_cell or "NULL"
+        slots, scores, first = best.slots.tolist(), best.scores / np.float32(1 + weight), dict[int, Any]()
+        for group, marks in in_groups(slots):
+            query = f"SELECT slot, MIN(number), {cell} FROM inputs WHERE slot IN ({marks}){also} GROUP BY slot"
+            first |= {slot: rest for slot, *rest in db.execute(query, [*group, *values])}
+        hits = []
+        cells = zip(slots, best.cosines.tolist(), best.words.tolist(), scores.tolist(), strict=True)
+        for slot, cosine, words, score in cells:
+            number, name = first[slot]
+            hits.append(Hit(number >> ROW, cosine, words, score, name, self._sentence(number)))
+        return hits
 
     def texts(self, hits: Iterable[Hit | int]) -> list[str]:
         """The texts of hits or rows."""
@@ -323,30 +290,21 @@ class Index:
         Raises:
             DataError: a row that is not, or no longer, in the index; see `snapshot`.
         """
-        numbers = [
-            (each.row << ROW) + (each.sentence or 0) if isinstance(each, Hit) else int(each) << ROW for each in hits
-        ]
-        found: dict[int, Any] = {}
+        rows = ((each.row, each.sentence or 0) if isinstance(each, Hit) else (int(each), 0) for each in hits)
+        numbers, found = [(row << ROW) + sentence for row, sentence in rows], dict[int, Any]()
         with self._reading() as (files, db, _):
             clause, values = condition(where, files.columns)
             cells = "".join(f", {cell}" for cell in files.cells.values())
-            same = (
-                f"(SELECT COUNT(*) FROM inputs AS other WHERE other.slot = inputs.slot{' AND ' * bool(clause)}{clause})"
-            )
+            alike = f"slot = inputs.slot{f' AND {clause}' if clause else ''}"
+            about = f"number, text, (SELECT COUNT(*) FROM inputs AS other WHERE other.{alike}){cells}"
+            flags = [name for name in files.cells if files.columns[name] is bool]
             for group, marks in in_groups(numbers):
-                query = (
-                    f"SELECT number, text, {same}{cells} FROM inputs JOIN texts USING(slot) WHERE number IN ({marks})"
-                )
+                query = f"SELECT {about} FROM inputs JOIN texts USING(slot) WHERE number IN ({marks})"
                 for number, text, count, *rest in db.execute(query, [*values, *group]):
-                    columns = {"row": number >> ROW}
-                    if "sentence" in files.columns:
-                        columns["sentence"] = self._sentence(number)
-                    columns |= dict(zip(files.cells, rest, strict=True))
-                    columns = {
-                        name: bool(each) if files.columns[name] is bool and each is not None else each
-                        for name, each in columns.items()
-                    }
-                    found[number] = columns | {"repeats": count - 1, "text": text}
+                    own = dict(zip(files.cells, rest, strict=True))
+                    own |= {name: bool(own[name]) for name in flags if own[name] is not None}
+                    sentence = {"sentence": self._sentence(number)} if "sentence" in files.columns else {}
+                    found[number] = {"row": number >> ROW, **sentence, **own, "repeats": count - 1, "text": text}
         if missing := [number for number in numbers if number not in found]:
             raise DataError(f"{self.path} holds no row {missing[0] >> ROW}, or no longer: see `snapshot`")
         return [found[number] for number in numbers]

@@ -7,18 +7,18 @@ import os
 import re
 import sqlite3
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote
 
+from selfsent.data.corpus.table import KINDS
 from selfsent.errors import DataError, OutputError, SettingsError, guess
 from selfsent.files import read_json, write_json
-from selfsent.integrity import checksums, damaged
+from selfsent.integrity import checksums, damaged, is_signed, signed
 from selfsent.search.ivf import IVF
-from selfsent.search.vectors import ARROW_TYPES
 
 MANIFEST, SUMS = "index.json", "sums.json"
 VERSION = 2
@@ -40,6 +40,7 @@ INSERT INTO state VALUES(1, 0);
 """
 _CONDITION = re.compile(r"\s*(?P<name>.*?)\s*(?P<sign>!=|>=|<=|=|<|>)\s*(?P<value>.*?)\s*", re.DOTALL)
 _TRUTH = {"true": 1, "1": 1, "false": 0, "0": 0}
+_T = TypeVar("_T")
 
 
 class IndexFiles:
@@ -64,11 +65,16 @@ class IndexFiles:
         if self.manifest["version"] != VERSION:
             again = f"selfsent index {self.manifest.get('model', 'MODEL')} CORPUS --output {path} --overwrite"
             raise DataError(f"{path} was made by another version of selfsent: make it again with {again}")
+        if not is_signed(self.manifest):
+            raise self.damaged(f"{MANIFEST} is not as it was written")
         try:
-            kinds = {kind.__name__: kind for kind in ARROW_TYPES}
-            self.columns: dict[str, type] = {name: kinds[kind] for name, kind in self.manifest["columns"].items()}
+            self.columns: dict[str, type] = {name: KINDS[kind] for name, kind in self.manifest["columns"].items()}
             self.rows = path / str(self.manifest["files"][0])
             self.id_column: str | None = self.manifest["id_column"]
+            self.cells = cells_of(self.columns)
+            """The column in the database for each carried column."""
+            self.id_cell = None if self.id_column is None else self.cells[self.id_column]
+            """The column in the database with the ids."""
             self.size = int(self.manifest["size"])
             if odd := [name for name in self.manifest["files"] if Path(name).name != name]:
                 raise ValueError(f"{odd[0]!r} is elsewhere")
@@ -87,16 +93,6 @@ class IndexFiles:
         found = IVF.read(self.path / self.manifest["files"][1])
         found.nprobe = int(self.manifest["probed"])
         return found
-
-    @property
-    def cells(self) -> dict[str, str]:
-        """The column in the database for each carried column."""
-        return cells_of(self.columns)
-
-    @property
-    def id_cell(self) -> str | None:
-        """The column in the database with the ids."""
-        return None if self.id_column is None else self.cells[self.id_column]
 
     @contextmanager
     def errors(self) -> Iterator[None]:
@@ -131,7 +127,9 @@ class IndexFiles:
         """
         about, journal = read_json(self.path / SUMS), self.rows.with_name(f"{self.rows.name}-wal")
         [version] = db.execute("SELECT version FROM state").fetchone()
-        if about.get("version") != version or (journal.exists() and journal.stat().st_size):
+        if not {"version", "sums"} <= {*about} or not is_signed(about):
+            raise self.damaged(f"{SUMS} is not as it was written")
+        if about["version"] != version or (journal.exists() and journal.stat().st_size):
             return
         sums = about["sums"]
         if sum(file.stat().st_size for name in sums if (file := self.path / name).exists()) > most:
@@ -149,7 +147,7 @@ class IndexFiles:
         if not busy:
             [version] = db.execute("SELECT version FROM state").fetchone()
             sums = {self.rows.name: _checksum(self.rows), **checksums(self.path, self.manifest["files"][1:])}
-            write_json(self.path / SUMS, {"version": version, "sums": sums})
+            write_json(self.path / SUMS, signed({"version": version, "sums": sums}))
 
 
 _OPENED: dict[tuple[int, int], int] = {}
@@ -187,6 +185,24 @@ def stamp_of(path: Path) -> tuple[int, int]:
     except OSError:
         return 0, 0
     return about.st_ino, about.st_mtime_ns
+
+
+def of_newest(path: Path, make: Callable[[IndexFiles], _T], files: IndexFiles | None = None) -> tuple[IndexFiles, _T]:
+    """The newest generation in a directory, and what is made of it; again, if another takes its place meanwhile.
+
+    Args:
+        path: the directory.
+        make: raises `DataError` or `sqlite3.Error` where a generation has gone.
+        files: the newest generation so far.
+    """
+    while True:
+        if files is None or stamp_of(path) != files.stamp:
+            files = IndexFiles(path)
+        try:
+            return files, make(files)
+        except (DataError, sqlite3.Error):
+            if stamp_of(path) == files.stamp:
+                raise
 
 
 def new_database(path: Path, columns: Mapping[str, type]) -> sqlite3.Connection:

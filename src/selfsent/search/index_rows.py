@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfsent.data.corpus import Corpus
-from selfsent.data.corpus.batch import as_text
+from selfsent.data.corpus.batch import as_kind
 from selfsent.lexical import Analyzer
 from selfsent.search.index_files import ROW, cells_of
 
@@ -74,11 +74,8 @@ class RowWriter:
         """The slot of each text; -1 for new ones."""
         if self._is_new:
             return [-1] * len(texts)
-        found = []
-        for text, key in zip(texts, keys, strict=True):
-            held = self._db.execute("SELECT slot FROM texts WHERE key = ? AND text = ?", (key, text)).fetchone()
-            found.append(-1 if held is None else held[0])
-        return found
+        query = "SELECT COALESCE((SELECT slot FROM texts WHERE key = ? AND text = ?), -1)"
+        return [self._db.execute(query, pair).fetchone()[0] for pair in zip(keys, texts, strict=True)]
 
     def _add_inputs(self, corpus: Corpus, slots: NDArray[np.int64]) -> None:
         inputs = corpus.input_rows
@@ -88,7 +85,7 @@ class RowWriter:
             cells = inputs.describe(numbers)
             rows = [self._row + row for row in cells["row"]]
             sentences = cells.get("sentence", [0] * len(rows))
-            columns = [_as_kind(cells[name], self._columns[name]) for name in self._cells]
+            columns = [[as_kind(cell, self._columns[name]) for cell in cells[name]] for name in self._cells]
             if self._id_column is not None:
                 ids = columns[list(self._cells).index(self._id_column)]
                 given = ((each, row) for each, row in zip(ids, rows, strict=True) if each is not None)
@@ -158,10 +155,3 @@ class Words:
         )
         self._db.executemany("INSERT INTO postings VALUES(?, ?, ?, ?)", rows)
         self._clear()
-
-
-def _as_kind(cells: Sequence[Any], kind: type) -> list[Any]:
-    """Cells as their column in the index holds them."""
-    if kind is str:
-        return list(map(as_text, cells))
-    return [cell if cell is None else kind(cell) for cell in cells]

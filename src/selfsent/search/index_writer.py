@@ -15,27 +15,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfsent.data.corpus import Corpus
-from selfsent.data.vector_files import VectorsFile
+from selfsent.data.vector_files import VectorsFile, unit
 from selfsent.errors import DataError, OutputError, SettingsError
-from selfsent.files import atomic_directory, write_json
+from selfsent.files import STALE, atomic_directory, sweep_half_written, write_json
+from selfsent.integrity import signed
 from selfsent.lexical import Analyzer
 from selfsent.models.encoder import Encoder
-from selfsent.search.index_files import (
-    MANIFEST,
-    VERSION,
-    IndexFiles,
-    cells_of,
-    in_groups,
-    is_index,
-    make_lookups,
-    new_database,
-    stamp_of,
-)
+from selfsent.search import index_files
+from selfsent.search.index_files import VERSION, IndexFiles, cells_of, in_groups, is_index, of_newest, stamp_of
 from selfsent.search.index_rows import TOGETHER, RowWriter
 from selfsent.search.index_state import State
 from selfsent.search.ivf import IVF, Bits, training_rows
 from selfsent.search.nearest import corpus_language
-from selfsent.search.vectors import corpus_vectors, unit
+from selfsent.search.vectors import corpus_vectors
 from selfsent.version import __version__
 
 MIN_RECALL = 0.95
@@ -70,9 +62,8 @@ def check_index_output(output: Path, add: bool, overwrite: bool) -> None:
     if add:
         return
     if is_index(output) and not overwrite:
-        raise OutputError(
-            f"{output} already holds an index: give `add` to add to it, `overwrite` to replace it, or another `output`"
-        )
+        choices = "give `add` to add to it, `overwrite` to replace it, or another `output`"
+        raise OutputError(f"{output} already holds an index: {choices}")
     if output.exists() and not is_index(output) and not (output.is_dir() and not any(output.iterdir())):
         raise OutputError(f"{output} exists and is not an index of selfsent: choose another `output`")
 
@@ -105,7 +96,7 @@ def write_index(
         id_column: the carried column that tells rows apart: the last row with an id counts.
         language: of the stemmer, one of `LANGUAGES`; by default that of most texts.
         query_model: name of the encoder of queries, if it is another one, of the same space.
-        precision: of vectors in lists: 16 bits; 8; or single bits, and 8 to rank what they find.
+        precision: of vectors in lists: 16 bits or 8.
 
     Raises:
         SettingsError: no such language or column, or faiss is missing.
@@ -141,7 +132,7 @@ def write_index(
         writer.add(corpus, lambda rows: None if in_lists else staged[rows])
         if in_lists:
             arrange(None, lambda numbers: np.asarray(staged[numbers], np.float32), len(corpus))
-        make_lookups(db, writer.id_cell)
+        index_files.make_lookups(db, writer.id_cell)
         replaced = writer.replace()
     return Added(len(corpus), 0, replaced)
 
@@ -226,7 +217,7 @@ def compact(files: IndexFiles) -> None:
                 other.execute("INSERT INTO blocks VALUES(?, ?, ?)", (start, kept[part].tobytes(), block))
             if in_lists:
                 arrange(files, lambda numbers: state.take(old[numbers]), len(old))
-            make_lookups(other, files.id_cell)
+            index_files.make_lookups(other, files.id_cell)
 
 
 def check_alike(files: IndexFiles, corpus: Corpus) -> None:
@@ -240,12 +231,9 @@ def check_alike(files: IndexFiles, corpus: Corpus) -> None:
     wider = {(str, kind) for kind in (int, float, bool)} | {(float, int)}
     columns |= {name: was for name, was in files.columns.items() if (was, columns.get(name)) in wider}
     if files.columns != columns:
-        was, now = (
-            ", ".join(f"{name} ({kind.__name__})" for name, kind in each.items()) for each in (files.columns, columns)
-        )
-        raise SettingsError(
-            f"{files.path} has the columns {was}, and not {now}: give the options that it was made with"
-        )
+        named = (", ".join(f"{n} ({kind.__name__})" for n, kind in each.items()) for each in (files.columns, columns))
+        told = "{} has the columns {}, and not {}: give the options that it was made with".format(files.path, *named)
+        raise SettingsError(told)
     for name, read in (("text_column", corpus.read_columns), ("clean", corpus.cleaners)):
         if (made := tuple(files.manifest[name])) != tuple(read):
             given = " and ".join(f"{name}={each}" for each in made) or f"no {name}="
@@ -275,9 +263,10 @@ def _writing(files: IndexFiles, changing: bool = True) -> Iterator[tuple[IndexFi
         changing: whether to commit, and write checksums.
     """
     with files.errors():
-        files, db = _locked(files)
+        files, db = of_newest(files.path, _locked, files)
         with closing(db):
             files.check(db)
+            sweep_half_written(files.path.parent, files.path.name, STALE)  # it holds what may be deleted meanwhile
             yield files, db
             if changing:
                 db.execute("UPDATE state SET version = version + 1")
@@ -285,22 +274,19 @@ def _writing(files: IndexFiles, changing: bool = True) -> Iterator[tuple[IndexFi
                 files.seal(db)
 
 
-def _locked(files: IndexFiles) -> tuple[IndexFiles, sqlite3.Connection]:
-    """The newest generation, which may come while this waits for its lock, and a connection that holds it."""
-    while True:
-        if stamp_of(files.path) != files.stamp:
-            files = IndexFiles(files.path)
-        try:
-            db = files.connect(writing=True)
-            db.execute("PRAGMA temp_store=MEMORY")
-            db.execute("BEGIN IMMEDIATE")
-        except sqlite3.Error:
-            if stamp_of(files.path) == files.stamp:
-                raise
-            continue
-        if stamp_of(files.path) == files.stamp:
-            return files, db
+def _locked(files: IndexFiles) -> sqlite3.Connection:
+    """A connection that holds a generation.
+
+    Raises:
+        sqlite3.Error: another one came while this waited for its lock.
+    """
+    db = files.connect(writing=True)
+    db.execute("PRAGMA temp_store=MEMORY")
+    db.execute("BEGIN IMMEDIATE")
+    if stamp_of(files.path) != files.stamp:
         db.close()
+        raise sqlite3.OperationalError(f"{files.path} was compacted meanwhile")
+    return db
 
 
 @contextmanager
@@ -329,14 +315,14 @@ def _generation(folder: Path, about: dict[str, Any]) -> Iterator[tuple[sqlite3.C
         made.update({"arranged": texts, "trained": trained, **lists})
 
     columns = about["columns"]
-    with closing(new_database(folder / rows, columns)) as db:
+    with closing(index_files.new_database(folder / rows, columns)) as db:
         db.execute("BEGIN")
         yield db, arrange
         db.execute("COMMIT")
         db.execute("PRAGMA journal_mode=WAL")
     head = {"kind": "selfsent index", "version": VERSION, "selfsent": __version__}
     names = [rows, vectors][: 2 if made["arranged"] else 1]
-    write_json(folder / MANIFEST, {**about, **head, **made, "files": names})
+    write_json(folder / index_files.MANIFEST, signed({**about, **head, **made, "files": names}))
     files = IndexFiles(folder)
     with closing(files.connect(writing=True)) as db:
         files.seal(db)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,7 +10,7 @@ from numpy.typing import NDArray
 
 from selfsent.errors import DataError, SettingsError
 
-Bits = Literal["float16", "int8", "binary"]
+Bits = Literal["float16", "int8"]
 Vectors = NDArray[np.float32]
 Rows = NDArray[np.int64]
 
@@ -20,9 +18,6 @@ MAX_LISTS, POINTS = 4096, 64
 """Maximum number of lists, and training vectors per list: they bound the memory of training."""
 NEIGHBOURS, SAMPLE = 10, 256
 """Neighbours and sample size of the recall."""
-RANKED = 300
-"""Candidates at least that single bits find, and vectors in 8 bits put in order."""
-_MAPPING = threading.Lock()
 _SAME = 1e-5
 """Rounding error between two computations of the cosine of 16-bit vectors."""
 
@@ -30,18 +25,16 @@ _SAME = 1e-5
 class IVF:
     """Inverted file of unit vectors: a search visits some lists, and misses neighbours in others.
 
-    Cosines are those of the stored vectors, in 16 bits within 0.0001 of float32, in 8 bits within 0.01. Of single bits,
-    which only find candidates, there are vectors in 8 bits beside, to rank them.
+    Cosines are those of the stored vectors, in 16 bits within 0.0001 of float32, in 8 bits within 0.01.
 
     Args:
-        index: of faiss: lists, perhaps with a second index of the same vectors that ranks what they find.
+        index: of faiss.
     """
 
     def __init__(self, index: Any) -> None:
-        self._whole, self._index, self._exact = index, index, None
-        if hasattr(index, "refine_index"):
-            down = require_faiss().downcast_index
-            self._index, self._exact = down(index.base_index), down(index.refine_index)
+        self._index = index
+        self.nprobe = 1
+        """Number of lists visited by a search."""
 
     @classmethod
     def trained(cls, sample: Vectors, rows: int, seed: int = 0, precision: Bits = "float16") -> IVF:
@@ -49,28 +42,23 @@ class IVF:
 
         Args:
             sample: (m, d) unit vectors, a random sample of those to add; see `training_rows` for m.
-            rows: number of vectors to add; with `binary` they must be added in the order of their numbers.
+            rows: number of vectors to add.
             seed: of the centroids.
             precision: of the vectors.
 
         Raises:
             SettingsError: faiss is not installed.
         """
-        faiss, size, exact = require_faiss(), sample.shape[1], None
-        kinds, cosine = faiss.ScalarQuantizer, faiss.METRIC_INNER_PRODUCT
-        lists, coarse = min(_lists(rows), len(sample)), faiss.IndexFlatIP(size)
-        if precision == "binary":
-            index = faiss.IndexIVFRaBitQ(coarse, size, lists, cosine)
-            exact = faiss.IndexScalarQuantizer(size, kinds.QT_8bit, cosine)
-            exact.train(sample)
-        else:
-            bits = kinds.QT_8bit if precision == "int8" else kinds.QT_fp16
-            # False: vectors instead of residuals to the centroid, so that they can be read back unchanged.
-            index = faiss.IndexIVFScalarQuantizer(coarse, size, lists, bits, cosine, False)
+        faiss, size = require_faiss(), sample.shape[1]
+        kinds, lists = faiss.ScalarQuantizer, min(_lists(rows), len(sample))
+        bits = kinds.QT_8bit if precision == "int8" else kinds.QT_fp16
+        # False: vectors instead of residuals to the centroid, so that they can be read back unchanged.
+        how = lists, bits, faiss.METRIC_INNER_PRODUCT, False
+        index = faiss.IndexIVFScalarQuantizer(faiss.IndexFlatIP(size), size, *how)
         index.cp.seed, index.cp.max_points_per_centroid = seed + 1, POINTS
         index.cp.min_points_per_centroid = 1  # faiss warns below 39 vectors per list
         index.train(sample)
-        return cls(index if exact is None else faiss.IndexRefine(index, exact))
+        return cls(index)
 
     @classmethod
     def read(cls, path: Path, mapped: bool = True) -> IVF:
@@ -83,7 +71,7 @@ class IVF:
         faiss = require_faiss()
         try:
             found = cls(faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC if mapped else 0))
-            _ = found._index.invlists, (found._exact or found._index).sq  # attributes of these kinds of index alone
+            _ = found._index.invlists, found._index.sq  # attributes of this kind of index alone
         except (RuntimeError, AttributeError) as error:
             raise DataError(f"{path} is damaged, or no index of selfsent: make it again") from error
         return found
@@ -91,7 +79,7 @@ class IVF:
     def write(self, path: Path) -> None:
         """Write a file; vectors can be taken from it."""
         self._index.make_direct_map()
-        require_faiss().write_index(self._whole, str(path))
+        require_faiss().write_index(self._index, str(path))
 
     def __len__(self) -> int:
         return int(self._index.ntotal)
@@ -101,20 +89,9 @@ class IVF:
         """Number of lists."""
         return int(self._index.nlist)
 
-    @property
-    def nprobe(self) -> int:
-        """Number of lists visited by a search."""
-        return int(self._index.nprobe)
-
-    @nprobe.setter
-    def nprobe(self, count: int) -> None:
-        self._index.nprobe = min(count, self.nlist)
-
     def add(self, vectors: Vectors, rows: Rows) -> None:
         """Add unit vectors (n, d) under row numbers (n,)."""
         self._index.add_with_ids(vectors, rows)
-        if self._exact is not None:
-            self._exact.add(vectors)
 
     def search(self, queries: Vectors, top: int, selector: Any = None, share: float = 1.0) -> tuple[Vectors, Rows]:
         """Cosines and rows (q, top) of the nearest, best first; row -1 if the lists hold fewer.
@@ -125,51 +102,26 @@ class IVF:
             selector: of the rows that may be found, from `selector`; None for all.
             share: of the rows that it selects; the fewer, the more lists are visited.
         """
-        more = {}
-        if selector is not None:
-            probed = min(self.nlist, int(self.nprobe / max(share, 1e-9)) + 1)
-            more["params"] = require_faiss().SearchParametersIVF(sel=selector, nprobe=probed)
-        found = top if self._exact is None else max(top, RANKED)
-        cosine, rows = self._index.search(queries, found, **more)
-        rows = rows.astype(np.int64, copy=False)
-        if self._exact is not None:
-            for query, scores, each in zip(queries, cosine, rows, strict=True):
-                scores[each >= 0] = self._exact.reconstruct_batch(each[each >= 0]) @ query
-            order = np.argsort(-cosine, axis=1, kind="stable")[:, :top]
-            cosine, rows = np.take_along_axis(cosine, order, 1), np.take_along_axis(rows, order, 1)
-        return cosine, rows
+        probed = self.nprobe if selector is None else int(self.nprobe / max(share, 1e-9)) + 1
+        only = {} if selector is None else {"sel": selector}
+        how = require_faiss().SearchParametersIVF(nprobe=min(self.nlist, probed), **only)
+        cosine, rows = self._index.search(queries, top, params=how)
+        return cosine, rows.astype(np.int64, copy=False)
 
     @staticmethod
     def selector(mask: NDArray[np.bool_]) -> Any:
         """What restricts a search to the rows where a mask (n,) is true."""
         return require_faiss().IDSelectorBitmap(np.packbits(mask, bitorder="little"))
 
-    def lists(self) -> Iterator[tuple[Rows, Vectors]]:
-        """The rows (n,) and vectors (n, d) of each nonempty list."""
-        faiss, lists = require_faiss(), self._index.invlists
-        for number in range(self.nlist):
-            if count := lists.list_size(number):
-                codes, ids = lists.get_codes(number), lists.get_ids(number)
-                stored = faiss.rev_swig_ptr(codes, count * lists.code_size).view(np.float16)
-                rows = faiss.rev_swig_ptr(ids, count).astype(np.int64)
-                vectors = stored.reshape(count, -1).astype(np.float32)
-                lists.release_codes(number, codes)
-                lists.release_ids(number, ids)
-                yield rows, vectors
-
     def take(self, rows: Rows) -> Vectors:
         """The vectors (n, d) of rows (n,), where all rows of an index are 0, 1, 2, ..."""
-        if self._exact is not None:
-            return np.asarray(self._exact.reconstruct_batch(rows), np.float32)
-        with _MAPPING:  # while one thread makes the map, no other may read it
-            if self._index.direct_map.no():
-                self._index.make_direct_map()
-        found: Vectors = self._index.reconstruct_batch(rows)
-        return found
+        if self._index.direct_map.no():  # else it came from a file, and threads may share it
+            self._index.make_direct_map()
+        return np.asarray(self._index.reconstruct_batch(rows), np.float32)
 
     def emptied(self) -> IVF:
         """This index, held in memory, without its vectors; the lists stay as they were trained."""
-        self._whole.reset()
+        self._index.reset()
         self._index.set_direct_map_type(require_faiss().DirectMap.NoMap)
         return self
 
@@ -177,10 +129,9 @@ class IVF:
         """Set `nprobe` to the smallest power of two with this recall of a sample's neighbours; returns the recall."""
         sample = np.sort(np.random.default_rng(0).permutation(len(self))[:SAMPLE])
         queries, top = self.take(sample), min(NEIGHBOURS, len(self) - 1)
-        if not top:
-            self.nprobe = 1
-            return 1.0
         self.nprobe = self.nlist
+        if not top:
+            return 1.0
         cosine, rows = self.search(queries, top + 1)
         # The vector itself ranks first, or anywhere among equals.
         last = np.where((rows == sample[:, None]).any(1), cosine[:, -1], cosine[:, -2])
@@ -212,8 +163,7 @@ def require_faiss() -> Any:
     try:
         import faiss
     except ImportError:
-        raise SettingsError(
-            "an index of many texts needs faiss: pip install 'selfsent[index]'; selfsent pairs without --approximate"
-            " and selfsent search without --index need none"
-        ) from None
+        others = "selfsent pairs without --approximate and selfsent search without --index need none"
+        needed = "an index of many texts needs faiss: pip install 'selfsent[index]'"
+        raise SettingsError(f"{needed}; {others}") from None
     return faiss

@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfsent.data.corpus import Corpus
-from selfsent.data.vector_files import VectorsFile
+from selfsent.data.vector_files import VectorsFile, unit
 from selfsent.errors import ONE_STRING, SettingsError
 from selfsent.lexical import BM25, Analyzer, language_of
 from selfsent.lexical.analyzer import SAMPLED
 from selfsent.lexical.scores import check_weight, hybrid
 from selfsent.models.encoder import Encoder
 from selfsent.models.encoding import encode
-from selfsent.search.vectors import corpus_vectors, open_encoder, sentences, unit
+from selfsent.search.vectors import corpus_vectors, open_encoder, sentences
 
 if TYPE_CHECKING:
     from selfsent.evaluation.rerank import Reranker
@@ -88,53 +88,38 @@ def search(
         raise SettingsError(ONE_STRING)
     if not all(query.strip() for query in queries):
         raise SettingsError("the query is empty")
-    if word_weight is not None:
-        check_weight(word_weight)
+    check_weight(0 if word_weight is None else word_weight)
+    reranker: Reranker | None = None
     if rerank is not None:
         from selfsent.evaluation.encoders import as_reranker  # imports all kinds of models
 
         reranker = as_reranker(rerank, candidates)
-        first = _nearest(model, corpus, queries, max(top, reranker.candidates), advance, file, None, language)
-
-        def texts(hits: Sequence[Hit]) -> list[str]:
-            return corpus.texts(np.array([hit.row for hit in hits], np.int64))
-
-        found = rerank_hits(reranker, queries, first, texts, top, word_weight)
-    else:
-        found = _nearest(model, corpus, queries, top, advance, file, word_weight, language)
-    return [_in_input(hits, corpus) for hits in found]
-
-
-def _nearest(
-    model: Encoder | str | os.PathLike[str],
-    corpus: Corpus,
-    queries: list[str],
-    top: int,
-    advance: Callable[[int], None],
-    file: VectorsFile | None,
-    word_weight: float | None,
-    language: str | None,
-) -> list[list[Hit]]:
-    """As `search`, but `row` is that of the corpus."""
     analyzer = Analyzer(language)
     model = open_encoder(model)
-    word_weight = model.lexical_weight if word_weight is None else word_weight
+    weight = model.lexical_weight if word_weight is None or reranker else word_weight
     query_vectors = unit(encode(model, queries, side="query"))
-    if word_weight:
+    if weight:
         bm25 = BM25(queries, analyzer if language else Analyzer(corpus_language(corpus)))
         left = sentences(corpus)
         while texts := list(islice(left, _COUNTED_TOGETHER)):
             bm25.add(texts)
         query_terms, terms = bm25.queries, bm25.texts
-    best = TopHits(len(queries), top, word_weight)
+    best = TopHits(len(queries), max(top, reranker.candidates) if reranker else top, weight)
     start = 0
     for vectors in corpus_vectors(model, corpus, file, "document"):
         rows = np.arange(start, start + len(vectors))
-        words = (query_terms @ terms[start : start + len(vectors)].T).toarray() if word_weight else None
+        words = (query_terms @ terms[start : start + len(vectors)].T).toarray() if weight else None
         best.add(rows, query_vectors @ unit(vectors).T, words)
         start += len(vectors)
         advance(len(vectors))
-    return best.hits()
+    found = best.hits()
+    if reranker:
+        found = rerank_hits(reranker, queries, found, lambda hits: corpus.texts(_rows(hits)), top, word_weight)
+    return [_in_input(hits, corpus) for hits in found]
+
+
+def _rows(hits: Sequence[Hit]) -> NDArray[np.int64]:
+    return np.array([hit.row for hit in hits], np.int64)
 
 
 def rerank_hits(
@@ -161,21 +146,16 @@ def rerank_hits(
         part = slice(start, start + _RERANKED_TOGETHER)
         texts = [texts_of(hits) for hits in found[part]]
         for hits, scores in zip(found[part], reranker.scores(queries[part], texts), strict=True):
-            again = [
-                hit._replace(cosine=score, score=hybrid(score, hit.words, weight) / (1 + weight))
-                for hit, score in zip(hits, scores.tolist(), strict=True)
-            ]
+            both = zip(hits, scores.tolist(), strict=True)
+            again = [hit._replace(cosine=s, score=hybrid(s, hit.words, weight) / (1 + weight)) for hit, s in both]
             ordered.append(sorted(again, key=lambda hit: -hit.score)[:top])
     return ordered
 
 
 def _in_input(hits: Sequence[Hit], corpus: Corpus) -> list[Hit]:
     """Hits by the first row of the input in place of that of the corpus."""
-    places = input_places(corpus, [hit.row for hit in hits])
-    return [
-        hit._replace(row=row, id=name, sentence=sentence)
-        for hit, (row, name, sentence) in zip(hits, places, strict=True)
-    ]
+    both = zip(hits, input_places(corpus, [hit.row for hit in hits]), strict=True)
+    return [hit._replace(row=row, id=name, sentence=sentence) for hit, (row, name, sentence) in both]
 
 
 def input_places(corpus: Corpus, rows: Sequence[int]) -> list[tuple[int, Any, int | None]]:

@@ -160,17 +160,17 @@ def approximate_pairs(
     """
     drawn = np.random.default_rng(seed).permutation(len(vectors))
     ivf = IVF.trained(vectors[np.sort(drawn[: training_rows(len(vectors))])], len(vectors), seed)
-    for start in range(0, len(vectors), 1 << 16):  # faiss copies each batch
-        block = vectors[start : start + (1 << 16)]
-        ivf.add(block, np.arange(start, start + len(block)))
+    parts = np.array_split(np.arange(len(vectors)), range(ROWS, len(vectors), ROWS))
+    for rows in parts:
+        ivf.add(vectors[rows], rows)
     ivf.nprobe = NPROBE
     sample = np.sort(drawn[:SAMPLE])
     is_sampled = np.zeros(len(vectors), dtype=bool)
     is_sampled[sample] = True
     best, found, expected = TopPairs(candidates or top, threshold), TopPairs(top, threshold), TopPairs(top, threshold)
     queries = torch.from_numpy(vectors[sample])
-    for rows, rounded in ivf.lists():
-        near, neighbours = ivf.search(rounded, NEIGHBOURS + 1)
+    for rows in parts:
+        near, neighbours = ivf.search(vectors[rows], NEIGHBOURS + 1)
         cosine, first, second = near.ravel(), np.repeat(rows, neighbours.shape[1]), neighbours.ravel()
         sampled = is_sampled[first] | is_sampled[second]
         # A row finds itself, and -1 if the lists hold fewer vectors.
@@ -236,9 +236,8 @@ def by_words(
 
 def in_input(pairs: Sequence[Pair], corpus: Corpus) -> list[Pair]:
     """Pairs of rows of a corpus as pairs of rows of the input: the first ones with these texts."""
-    firsts = input_places(corpus, [pair.first for pair in pairs])
-    seconds = input_places(corpus, [pair.second for pair in pairs])
+    places = input_places(corpus, [row for pair in pairs for row in pair[1:3]])
     return [
         Pair(pair.cosine, one[0], other[0], pair.words, (one[1], other[1]), (one[2], other[2]))
-        for pair, one, other in zip(pairs, firsts, seconds, strict=True)
+        for pair, one, other in zip(pairs, places[::2], places[1::2], strict=True)
     ]

@@ -18,11 +18,11 @@ import numpy as np
 from selfsent.augment.endpoint import Endpoint
 from selfsent.data.corpus.clean import clean
 from selfsent.data.vector_files import inner
-from selfsent.errors import DataError, OutputError, SettingsError
+from selfsent.errors import DataError, SettingsError
 from selfsent.evaluation.encoders import as_encoder
 from selfsent.evaluation.exam import Text, draw_exam
 from selfsent.evaluation.lexical import Hybrid
-from selfsent.files import check_file, sweep_half_written
+from selfsent.files import check_new_file, sweep_half_written
 from selfsent.locks import lock_directory
 from selfsent.resumable import Chunks
 from selfsent.search.tables import check_table, write_table
@@ -129,9 +129,7 @@ def make_queries(
     """
     path = Path(output)
     check_table(path)
-    check_file(path)
-    if path.exists() and not overwrite:
-        raise OutputError(f"{path} exists already: give `overwrite`, or another `output`")
+    check_new_file(path, overwrite)
     if "{text}" not in prompt:
         raise SettingsError("`prompt` does not say where the text goes: write {text} there")
     if not texts:
@@ -152,12 +150,9 @@ def make_queries(
     made = [row for row in rows if row["query"]]
     kept = [row for row in _ranked(made, pool, encoder) if not round_trip or row["rank"] <= round_trip]
     if not kept:
-        found = (
-            f"none of {len(made):,} queries finds its text among the first {round_trip}"
-            if made
-            else "no answer holds any"
-        )
-        raise DataError(f"{path} would be without queries: {found}; give another `prompt`, or a larger `round_trip`")
+        lost = f"none of {len(made):,} queries finds its text among the first {round_trip}"
+        why = lost if made else "no answer holds any"
+        raise DataError(f"{path} would be without queries: {why}; give another `prompt`, or a larger `round_trip`")
     write_table(kept, {"query": str, "text": str, "kind": str, "rank": int}, path)
     if chunks is not None:
         chunks.remove()
@@ -184,13 +179,12 @@ def _answered(
     for name, start in starts.items():
         part = texts[start : start + _CHUNK]
         if not chunks.find(name):
-            answers = endpoint.answers(
-                [prompt.replace("{count}", str(count)).replace("{text}", text[:LONGEST]) for text in part]
-            )
-            found = [queries_in(answer, text, count) or [""] for answer, text in zip(answers, part, strict=True)]
-            pairs = [(query, text) for queries, text in zip(found, part, strict=True) for query in queries]
-            columns = {"query": [query for query, _ in pairs], "text": [text for _, text in pairs]}
-            chunks.write(name, {**columns, "kind": [endpoint.model] * len(pairs)})
+            asked = prompt.replace("{count}", str(count))
+            answers = endpoint.answers([asked.replace("{text}", text[:LONGEST]) for text in part])
+            both = zip(answers, part, strict=True)
+            found = [(each, text) for answer, text in both for each in queries_in(answer, text, count) or [""]]
+            columns = {"query": [query for query, _ in found], "text": [text for _, text in found]}
+            chunks.write(name, {**columns, "kind": [endpoint.model] * len(found)})
         advance(len(part))
     return chunks.rows()
 

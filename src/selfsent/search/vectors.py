@@ -16,22 +16,14 @@ import torch
 from numpy.typing import NDArray
 
 from selfsent.data.corpus import Corpus
-from selfsent.data.vector_files import VectorsFile
+from selfsent.data.vector_files import VectorsFile, unit
 from selfsent.display import counted
 from selfsent.errors import DataError, OutputError, SettingsError
 from selfsent.files import atomic_file, output_errors
 from selfsent.locks import lock_directory
+from selfsent.models import encoding
 from selfsent.models.encoder import Encoder
-from selfsent.models.encoding import (
-    CHARACTERS,
-    CHUNK,
-    Side,
-    encode,
-    encode_stream,
-    prompt_of,
-    telling_cuts,
-    tokens_at_once,
-)
+from selfsent.models.encoding import CHUNK, Side, encode, encode_stream, prompt_of, telling_cuts
 from selfsent.models.fingerprint import fingerprint
 from selfsent.models.loading import load_encoder
 from selfsent.models.precision import inference_device
@@ -76,12 +68,6 @@ def open_encoder(model: Encoder | str | os.PathLike[str]) -> Encoder:
     if not isinstance(named, Encoder):
         raise SettingsError(f"{type(named).__name__} is no encoder of selfsent: give its directory")
     return named
-
-
-def unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Vectors scaled to length 1; zero vectors stay zero."""
-    ones: NDArray[np.float32] = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
-    return ones
 
 
 def sentences(corpus: Corpus, start: int = 0) -> Iterator[str]:
@@ -165,9 +151,10 @@ def encode_to_file(
 def _identity(corpus: Corpus, model: Encoder, side: Side | None) -> str:
     """A short digest of everything the vectors depend on."""
     data = corpus.fingerprint, corpus.text_columns[0], len(corpus)
-    machine = torch.__version__, torch.get_num_threads(), model.device.type, CHUNK, CHARACTERS, tokens_at_once(model)
+    machine = torch.__version__, torch.get_num_threads(), model.device.type
+    together = CHUNK, encoding.CHARACTERS, encoding.tokens_at_once(model)
     encoder = fingerprint(model), str(model), prompt_of(model, side), str(getattr(model.transformer, "config", ""))
-    return hashlib.sha256(repr((*data, *machine, *encoder)).encode()).hexdigest()[:12]
+    return hashlib.sha256(repr((*data, *machine, *together, *encoder)).encode()).hexdigest()[:12]
 
 
 def _remove_parts(output: Path) -> None:
@@ -280,7 +267,13 @@ def corpus_vectors(
             raise DataError(f"{file.path} holds numbers that are not finite in row {done + int(np.argmin(finite))}")
         if len(filled := np.flatnonzero(rows >= 0)):
             chosen = np.append(draw.permutation(filled[:-1])[: CHECKED - 1], filled[-1])
-            _check_sample(model, file, vectors[chosen], corpus.texts(rows[chosen]), input_rows[chosen], side)
+            cosines = _cosines(vectors[chosen], encode(model, corpus.texts(rows[chosen]), side=side))
+            if not (cosines.mean() >= MEAN_COSINE and cosines.min() >= LEAST_COSINE):
+                worst = int(np.argmin(cosines))
+                prompted = side is not None and prompt_of(model, "document") != prompt_of(model)
+                hint = ": write it with selfsent encode --prompt document" if prompted else ""
+                other = f"cosine {cosines[worst]:.2f} in row {input_rows[chosen][worst]}{hint}"
+                raise DataError(f"{file.path} holds other vectors than this model has for these texts: {other}")
         yield vectors[inputs.is_first(input_rows)]
         done += len(vectors)
 
@@ -293,33 +286,13 @@ def check_rows(file: VectorsFile, corpus: Corpus) -> None:
     """
     if file.rows != (rows := len(corpus.input_rows)):
         kind = corpus.input_rows.unit
-        raise DataError(
-            f"{file.path} holds {counted(file.rows, 'vector')}; this corpus has {counted(rows, kind)}: encode it"
-            f" again, with the same options (each {kind} has a vector, also an empty or a repeated one)"
-        )
+        found = f"{file.path} holds {counted(file.rows, 'vector')}; this corpus has {counted(rows, kind)}"
+        again = f"encode it again, with the same options (each {kind} has a vector, also an empty or a repeated one)"
+        raise DataError(f"{found}: {again}")
 
 
-def _check_sample(
-    model: Encoder,
-    file: VectorsFile,
-    stored: NDArray[np.float32],
-    texts: list[str],
-    rows: NDArray[np.int64],
-    side: Side | None,
-) -> None:
-    """Check stored vectors (n, d) of rows (n,) against the model's.
-
-    Raises:
-        DataError: they differ.
-    """
-    computed = encode(model, texts, side=side)
-    cosines = (unit(stored) * unit(computed)).sum(1)
-    cosines[~stored.any(1) & ~computed.any(1)] = 1  # texts without tokens
-    if not (cosines.mean() >= MEAN_COSINE and cosines.min() >= LEAST_COSINE):
-        worst = int(np.argmin(cosines))
-        prompted = side is not None and prompt_of(model, "document") != prompt_of(model)
-        hint = ": write it with selfsent encode --prompt document" if prompted else ""
-        raise DataError(
-            f"{file.path} holds other vectors than this model has for these texts: cosine {cosines[worst]:.2f} in row"
-            f" {rows[worst]}{hint}"
-        )
+def _cosines(stored: NDArray[np.float32], computed: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The cosines of vectors (n, d) and others, row by row; 1 where both have no length, as texts without tokens do."""
+    cosines = np.asarray((unit(stored) * unit(computed)).sum(1))
+    cosines[~stored.any(1) & ~computed.any(1)] = 1
+    return cosines

@@ -11,13 +11,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from selfsent.data.vector_files import unit
 from selfsent.errors import SettingsError
 from selfsent.lexical import Analyzer
 from selfsent.models.encoder import Encoder
 from selfsent.models.encoding import encode
 from selfsent.search import Index
 from selfsent.search.nearest import Hit
-from selfsent.search.vectors import unit
 from selfsent.serving.batches import CHARACTERS, TOGETHER
 from selfsent.serving.requests import EmbeddingsRequest, SearchRequest
 
@@ -112,11 +112,9 @@ class Engine:
             read = tokenizer(texts, truncation=True, max_length=tokenizer.model_max_length)
         told, start = [], 0
         for request in requests:
-            part = slice(start, start + len(request.input))
-            entries = [
-                json.dumps({"object": "embedding", "index": request.start + at, "embedding": _spelled(vector, one)})
-                for at, vector in enumerate(vectors[part])
-            ]
+            part, entries = slice(start, start + len(request.input)), []
+            for at, vector in enumerate(vectors[part], request.start):
+                entries.append(json.dumps({"object": "embedding", "index": at, "embedding": _spelled(vector, one)}))
             told.append((entries, sum(map(len, read["input_ids"][part]))))
             start += len(request.input)
         return told

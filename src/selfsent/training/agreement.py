@@ -9,20 +9,8 @@ from typing import Any
 from selfsent.distributed import gathered
 from selfsent.errors import RunError
 
-_RENAMED = {"smoothing": "alpha"}
-"""Settings of earlier versions, and their names now."""
 _HARMLESS = ("base", "corpus source")
 """Names that may differ in spelling; digest and fingerprint cover the contents."""
-
-
-def renamed(config: Any) -> Any:
-    """A config of an earlier version under today's names."""
-    if not isinstance(config, dict):
-        return config
-    return {
-        _RENAMED.get(name, name): "step" if (name, value) == ("schedule", "stairs") else renamed(value)
-        for name, value in config.items()
-    }
 
 
 def check_agreement(config: dict[str, Any]) -> None:
@@ -55,7 +43,7 @@ def first_difference(old: Any, new: Any, exclude: Collection[str] = ()) -> str |
 
 def _first_difference(old: Any, new: Any, exclude: Collection[str] = ()) -> tuple[str, Any, Any] | None:
     """Name of the first difference of two JSON values, and both values there."""
-    old, new = flattened(old), flattened(new)
+    old, new = _flattened(old), _flattened(new)
     for name in {**old, **new}:
         free = name in _HARMLESS or any(f"{name} ".startswith(f"{each} ") for each in exclude)
         if old.get(name) != new.get(name) and not free:
@@ -64,11 +52,11 @@ def _first_difference(old: Any, new: Any, exclude: Collection[str] = ()) -> tupl
     return None
 
 
-def flattened(config: Any, separator: str = " ", name: str = "") -> dict[str, Any]:
+def _flattened(config: Any, name: str = "") -> dict[str, Any]:
     """A JSON value without nesting: values by names such as `settings seed`."""
     if not isinstance(config, Mapping):
         return {name: config}
     found: dict[str, Any] = {}
     for key, value in config.items():
-        found |= flattened(value, separator, f"{name}{separator}{key}" if name else key)
+        found |= _flattened(value, f"{name} {key}" if name else key)
     return found

@@ -7,11 +7,11 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from selfsent.data.corpus import Corpus
+from selfsent.data.vector_files import unit
 from selfsent.data.views.positives import WHOLE, Documents, Surroundings
 from selfsent.errors import SettingsError
 from selfsent.lexical import BM25, Analyzer, language_of
@@ -186,7 +186,7 @@ def _ranked(asked: Asked, encoder: Encoder, by: MinedBy) -> Callable[[np.ndarray
     """From places in `rows`: scores (q, n) of candidates, −inf for known partners, and scores (q,) of the partners."""
     weight = {"base": 0.0, "words": 1.0}.get(by, encoder.lexical_weight)
     every, size = np.arange(len(asked.rows)), len(asked.texts)
-    pool = None if by == "words" else _unit(encoder, asked.texts, "document")
+    pool = None if by == "words" else unit(encode(encoder, asked.texts, side="document"))
     if weight:
         sample = asked.texts[:: 1 + size // SAMPLED]
         bm25 = BM25(asked.queries(every), Analyzer(language_of(sample)))
@@ -198,10 +198,11 @@ def _ranked(asked: Asked, encoder: Encoder, by: MinedBy) -> Callable[[np.ndarray
     def rank(places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         scores, partner = np.zeros((len(places), size), np.float32), np.zeros(len(places), np.float32)
         if pool is not None:
-            vectors = _unit(encoder, asked.queries(places), "query")
+            vectors = unit(encode(encoder, asked.queries(places), side="query"))
             scores += vectors @ pool.T
             if asked.whole:
-                partner += np.einsum("nd,nd->n", vectors, _unit(encoder, asked.partners(places), "document"))
+                documents = unit(encode(encoder, asked.partners(places), side="document"))
+                partner += np.einsum("nd,nd->n", vectors, documents)
         if weight:
             scores = hybrid(scores, (queries[places] @ texts[:size].T).toarray(), weight)
             if asked.whole:
@@ -215,12 +216,6 @@ def _ranked(asked: Asked, encoder: Encoder, by: MinedBy) -> Callable[[np.ndarray
         return scores, partner
 
     return rank
-
-
-def _unit(encoder: Encoder, texts: list[str], side: Any) -> np.ndarray:
-    """(n, d) vectors of length 1."""
-    vectors = encode(encoder, texts, side=side)
-    return np.asarray(vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12))
 
 
 def judged(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import shutil
@@ -19,10 +18,10 @@ from selfsent.files import atomic_directory, read_json
 from selfsent.integrity import checksums, damaged, is_signed, signed
 from selfsent.methods import Learner
 
-_MANIFEST, _LEARNER, _BEST = "manifest.json", "learner.safetensors", "best.json"
+_LEARNER, _OPTIMIZER, _PROGRESS = "learner.safetensors", "optimizer.safetensors", "progress.json"
 
 
-def _distinct(learner: Learner) -> dict[str, Tensor]:
+def distinct(learner: Learner) -> dict[str, Tensor]:
     """Every tensor of the learner's state once, tied ones under the first of their names; without frozen ones."""
     seen = {(tensor.data_ptr(), tensor.numel()) for tensor in getattr(learner, "frozen", ())}
     tensors = {}
@@ -34,51 +33,43 @@ def _distinct(learner: Learner) -> dict[str, Tensor]:
     return tensors
 
 
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def save_checkpoint(
-    directory: Path, learner: Learner, optimizer: torch.optim.Optimizer, progress: dict[str, Any]
+    directory: Path, learner: Learner, optimizer: torch.optim.Optimizer | None, progress: dict[str, Any]
 ) -> None:
     """Write a checkpoint, whole or not at all.
 
     Args:
         directory: its path; an existing one is replaced.
         learner: saved with all its submodules and buffers.
-        optimizer: its moments are saved.
+        optimizer: its moments are saved, if there is one.
         progress: progress of the run, as JSON; must hold `step`.
     """
-    moments = {
-        f"{number}.{name}": torch.as_tensor(value).contiguous()
-        for number, values in optimizer.state_dict()["state"].items()
-        for name, value in values.items()
-    }
+    files = {_LEARNER: {name: tensor.contiguous() for name, tensor in distinct(learner).items()}}
+    if optimizer is not None:
+        files[_OPTIMIZER] = {
+            f"{number}.{name}": torch.as_tensor(value).contiguous()
+            for number, values in optimizer.state_dict()["state"].items()
+            for name, value in values.items()
+        }
     with atomic_directory(directory) as temporary:
-        weights = {name: tensor.contiguous() for name, tensor in _distinct(learner).items()}
-        save_file(weights, str(temporary / _LEARNER))
-        save_file(moments, str(temporary / "optimizer.safetensors"))
-        (temporary / "progress.json").write_text(json.dumps(progress))
-        digests = {file.name: _digest(file) for file in sorted(temporary.iterdir())}
-        (temporary / _MANIFEST).write_text(json.dumps(digests))
+        for name, tensors in files.items():
+            save_file(tensors, str(temporary / name))
+        about = {**progress, "sums": checksums(temporary, files)}
+        (temporary / _PROGRESS).write_text(json.dumps(signed(about)))
 
 
-def is_whole(directory: Path) -> bool:
-    """Whether every file of a checkpoint is there and undamaged."""
-    digests = read_json(directory / _MANIFEST)
-    try:
-        return bool(digests) and all(_digest(directory / name) == digest for name, digest in digests.items())
-    except OSError:
-        return False
+def progress_in(directory: Path) -> dict[str, Any]:
+    """The progress of a checkpoint; empty where a file of it is missing or damaged."""
+    about = read_json(directory / _PROGRESS)
+    whole = "sums" in about and is_signed(about) and damaged(directory, about["sums"]) is None
+    return about if whole else {}
 
 
 def load_checkpoint(directory: Path, learner: Learner, optimizer: torch.optim.Optimizer) -> dict[str, Any]:
     """Restore a learner and its optimiser from a checkpoint of the first process; returns its `progress`."""
 
     def read() -> Any:
-        tensors = (load_file(str(directory / name)) for name in (_LEARNER, "optimizer.safetensors"))
-        return *tensors, json.loads((directory / "progress.json").read_text())
+        return *(load_file(str(directory / name)) for name in (_LEARNER, _OPTIMIZER)), progress_in(directory)
 
     weights, moments, progress = by_first(read)
     restore(learner, weights)
@@ -92,15 +83,10 @@ def load_checkpoint(directory: Path, learner: Learner, optimizer: torch.optim.Op
     return found
 
 
-def snapshot(learner: Learner) -> dict[str, Tensor]:
-    """A copy of the learner's state in memory, for `restore`."""
-    return {name: tensor.clone() for name, tensor in _distinct(learner).items()}
-
-
 @torch.no_grad()
 def restore(learner: Learner, tensors: dict[str, Tensor]) -> None:
-    """Set the learner's state to tensors from `snapshot` or a checkpoint."""
-    own = _distinct(learner)
+    """Set the learner's state to tensors from a checkpoint."""
+    own = distinct(learner)
     if set(own) != set(tensors):
         odd = sorted(set(own) ^ set(tensors))[0]
         raise ValueError(f"the checkpoint does not fit the learner: {odd}")
@@ -128,7 +114,7 @@ class BestCheckpoint:
             dev: the development score from here on.
             was: that of the run before.
         """
-        kept = by_first(lambda: read_json(self.directory / _BEST).get("score")) if self.keep else score
+        kept = by_first(lambda: read_json(self.directory / _PROGRESS).get("score")) if self.keep else score
         if score is not None and dev == was and isinstance(kept, int | float) and kept >= score:
             self.score = score
         else:
@@ -140,10 +126,7 @@ class BestCheckpoint:
             return
         self.score = score
         if self.keep and rank() == 0:
-            with atomic_directory(self.directory) as temporary:
-                save_file(snapshot(learner), str(temporary / _LEARNER))
-                about = {"step": step, "score": score, "sums": checksums(temporary, [_LEARNER])}
-                (temporary / _BEST).write_text(json.dumps(signed(about)))
+            save_checkpoint(self.directory, learner, None, {"step": step, "score": score})
 
     def put_back(self, learner: Learner) -> dict[str, Any]:
         """Give the learner the weights of the best score, if saved; returns `step` and `score`, or nothing.
@@ -160,8 +143,8 @@ class BestCheckpoint:
     def _read(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         if not (self.keep and self.directory.is_dir()):
             return {}, {}
-        about = read_json(self.directory / _BEST)
-        if "step" not in about or not is_signed(about) or damaged(self.directory, about.get("sums", {})):
+        about = progress_in(self.directory)
+        if not about:
             raise TrainingError(
                 f"{self.directory} is damaged, and the model of the best score is lost",
                 "remove it to keep the model of the last step, or train with overwrite=True",

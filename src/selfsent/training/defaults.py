@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,8 +16,8 @@ from selfsent.errors import BaseEncoderError, SettingsError
 from selfsent.methods import METHODS, Method
 from selfsent.methods.method import NEW_STATIC, STATIC
 from selfsent.models.bases import BUNDLED, ENCODER, RAW, resolve, weights_of
-from selfsent.models.saved import is_recurrent, is_sentence_encoder, is_static, is_trained_transformer, saved_pooling
-from selfsent.settings import Settings
+from selfsent.models.saved import is_sentence_encoder, is_static, is_trained_transformer, saved_pooling
+from selfsent.settings import Settings, split_arguments
 from selfsent.training.run_config import ModelOptions
 
 DEFAULT_METHOD = "neighbours"
@@ -77,8 +76,8 @@ def default_settings(method: Method, base: str | Path, lora: bool = False) -> Se
     if not is_static(directory):
         # Without labels, large rates damage a base that is a sentence encoder already (docs/log).
         knows = not method.supervised and is_sentence_encoder(directory)
-        # Large pretrained networks need small rates; recurrent ones are never pretrained.
-        small = is_recurrent(directory) or (_parameters(directory) <= LARGE and not knows)
+        # Large networks need small rates.
+        small = _parameters(directory) <= LARGE and not knows
         return method.defaults if small else method.defaults.but(learning_rate=method.large_learning_rate)
     if method.static is None:
         raise SettingsError(
@@ -102,8 +101,7 @@ def default_base(method: Method, given: Mapping[str, Any], model: ModelOptions) 
     Raises:
         SettingsError: an option is out of range.
     """
-    own = {item.name for item in dataclasses.fields(method.options)}
-    options = method.options(**{name: value for name, value in given.items() if name in own})
+    options, _ = split_arguments(method.options, given)
     if method.default_base is not None:
         return method.default_base
     if method.learner.predicts_words:

@@ -104,7 +104,7 @@ def fit(
             loop.run()
             if plan.keep_adapter:
                 merge(model)
-    except SettingsError:  # such as a tracker that does not start
+    except SettingsError:  # such as for vectors that vary in too few directions
         if not directory.resumed and (loop is None or not loop.step):
             directory.abandon()
         raise
@@ -212,9 +212,7 @@ def _batches(
         labels,
         documents,
         separate_documents=documents is None or documents.largest_share(rows) <= _MOST_IN_ONE,
-        leads=_leads(
-            plan, model, settings.max_length, lambda column, before: make_table(columns[column], before=before)
-        ),
+        leads=_leads(plan, model, settings.max_length, lambda at, before: make_table(columns[at], before=before)),
     )
     if line := notice_of_cut(batches, bool(corpus.report.split)):
         notice(line)

@@ -10,16 +10,16 @@ from contextlib import nullcontext
 from typing import Any, cast
 
 import torch
-from accelerate import Accelerator, DistributedType
+from accelerate import Accelerator
 from accelerate.state import is_initialized
 from torch import Tensor
 
 from selfsent.data.batches import Batches
 from selfsent.data.packed import Packed
 from selfsent.data.random import make_key
-from selfsent.distributed import mean_over_processes, of_first, rank, wait, world_size
+from selfsent.distributed import gathered, of_first, rank, wait, world_size
 from selfsent.errors import Interrupted, TrainingError
-from selfsent.fast.gradients import clear_gradients, put_lookups, release
+from selfsent.fast.lookups import put_lookups
 from selfsent.fast.prefetch import Prefetch
 from selfsent.methods import Learner, Loss
 from selfsent.models.dropout import without_dropout
@@ -36,7 +36,6 @@ from selfsent.training.run_config import RunConfig
 from selfsent.training.run_directory import RunDirectory
 from selfsent.training.schedule import make_optimizer, rate_at, scale_and_clip
 from selfsent.training.signals import set_by_signals
-from selfsent.training.trackers import Trackers
 
 TENTHS = 10
 """Checkpoints and scores in a run, where the user does not say how many steps apart."""
@@ -95,7 +94,7 @@ class Loop:
         self.accelerator.native_amp, self.accelerator.scaler = False, None
         device = self.device = str(self.accelerator.device)
         learner.to(self.accelerator.device)
-        if use_cpu and self.accelerator.distributed_type == DistributedType.NO:
+        if use_cpu and world_size() == 1:
             put_lookups(learner)
         learner.train()  # frozen parts stay without dropout
         batches.precompute(learner.features, directory.path, device, self.precision)
@@ -108,7 +107,6 @@ class Loop:
         """The step after which the run ends; with a budget as many as seem to fit into it."""
         self.share = self.share_before = 0.0
         """Share of the budget over in the last step, and in the one before."""
-        self.trackers = Trackers(run_config.trackers, directory, self.notice)
         self.best = BestCheckpoint(directory.path, run_config.keep_best)
         self.start_health: Health | None = None
         self.step = 0
@@ -128,8 +126,7 @@ class Loop:
             Interrupted: the user asked to stop; a checkpoint, or the model, was written.
         """
         started = time.perf_counter()
-        about = {"steps": self.settings.steps, "precision": self.precision, "processes": world_size()}
-        self.directory.update(**about, paths=self.learner.paths)
+        self.directory.update(steps=self.settings.steps, precision=self.precision, processes=world_size())
         if self.settings.budget is not None:
             clock = self.run_config.clock or Clock(started)
             self.budget = TimeBudget(self.settings.budget, clock, self.directory, self.notice)
@@ -137,11 +134,10 @@ class Loop:
             self._resume()
         if self.start_health is None:
             self.start_health = self.probe()
-        with set_by_signals(self.stopped), self.trackers:
+        with set_by_signals(self.stopped):
             self._train()
             if self.budget:
                 self.budget.end(self.step)
-            release(self.optimizer)
             self.micro_batches.close()
             if kept := self.best.put_back(self.learner):
                 step, score = kept["step"], kept["score"]
@@ -152,7 +148,7 @@ class Loop:
                 save_model(self.directory.model, self.learner.save)
             self.directory.update(status="trained", steps=self.step, seconds=time.perf_counter() - started)
             self.best.forget()  # not before: a run resumed after a crash needs it
-        if mean_over_processes(float(self.stopped.is_set()), self.device):  # too late for a step, not for scores
+        if any(gathered(self.stopped.is_set())):  # too late for a step, not for scores
             raise Interrupted
 
     def _train(self) -> None:
@@ -215,7 +211,7 @@ class Loop:
             what = "gradient" if math.isfinite(total) else "loss"
             raise self._stop(f"the {what} is not finite at step {step + 1}", self.step - 1)
         self.optimizer.step()
-        clear_gradients(self.optimizer)
+        self.optimizer.zero_grad()
         self.learner.after_step()
         return total, count, norm, sentences * world_size(), tokens * world_size()
 
@@ -259,7 +255,6 @@ class Loop:
         self._record({name: float(f"{value:.6g}") for name, value in self.figures.items()})
 
     def _record(self, figures: dict[str, float]) -> None:
-        self.trackers.log(figures, self.step)
         if rank() == 0:
             self.directory.log({"step": self.step, **figures})
 

@@ -25,7 +25,6 @@ from selfsent.models.lora import require_peft
 from selfsent.models.prompts import Prompts
 from selfsent.models.saved import (
     is_bare_table,
-    is_recurrent,
     is_sentence_encoder,
     is_static,
     is_trained_transformer,
@@ -338,7 +337,7 @@ def _check_lora(method: Method, model: ModelOptions, directory: Path) -> None:
         return
     if method.closed_form:
         raise SettingsError(f"{method.name} trains no transformer: leave out lora")
-    if is_static(directory) or is_recurrent(directory):
+    if is_static(directory):
         raise SettingsError("lora is for transformers, such as bundled-encoder: leave it out, or give another `base`")
     require_peft()
 

@@ -68,7 +68,7 @@ class RunConfig:
     """Checkpoints, scores and logs of a run.
 
     Raises:
-        SettingsError: a value is out of range, or no such tracker is installed.
+        SettingsError: a value is out of range.
     """
 
     views: tuple[str, ...] = setting((), "make the two views first, as selfsent augment does: synonym, mlm ...")
@@ -89,18 +89,11 @@ class RunConfig:
         const=0.5,
         minimum=0.0,
     )
-    trackers: tuple[str, ...] = setting((), "also log to tensorboard, wandb, mlflow ...", flags=("--track",))
-    map_points: int = setting(1_000, "sentences on the map of the run's page, 0 for no map", flags=("--map",))
     scorer: Scorer | None = None
     """Made of `dev` and the corpus."""
     clock: Any = None
     """The `Clock` of a run with a budget; by default it begins with the training, and keeps nothing for afterwards."""
 
     def __post_init__(self) -> None:
-        for name in ("views", "trackers"):
-            object.__setattr__(self, name, names(getattr(self, name)))
+        object.__setattr__(self, "views", names(self.views))
         check_limits(self)
-        if self.trackers:
-            from selfsent.training.trackers import check_trackers
-
-            check_trackers(self.trackers)

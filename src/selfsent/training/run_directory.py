@@ -18,13 +18,12 @@ from selfsent.errors import RunError
 from selfsent.files import is_half_written, output_errors, remove, sweep_half_written, write_json, write_text
 from selfsent.integrity import is_signed, signed
 from selfsent.locks import PathLock, lock_directory
-from selfsent.methods.method import RETIRED
-from selfsent.training.agreement import check_agreement, first_difference, renamed
-from selfsent.training.checkpoint import is_whole
+from selfsent.training.agreement import check_agreement, first_difference
+from selfsent.training.checkpoint import progress_in
 from selfsent.version import __version__
 
 _FILES = (
-    *("run.json", "checkpoints", "model", "best", "metrics.jsonl", "trackers", "scores.json", "report.html"),
+    *("run.json", "checkpoints", "model", "best", "metrics.jsonl", "scores.json", "report.html"),
     *("prepared", "stages", "folds", "seeds", "seeds.json", "evaluation.json", "beside.json", "recipe.yaml"),
     *("methods", "comparison.json", "trained"),
 )
@@ -168,11 +167,7 @@ class RunDirectory:
         if self.record.get("stopped"):
             stage = self.record.get("stopped_in")
             free = (*free, f"stages {stage} learning_rate" if stage else "settings learning_rate")
-        before = renamed(self.record.get("asked", {}))
-        if "options" in before:
-            known = before["options"].items()
-            now = self._config["options"]
-            before["options"] = {name: value for name, value in known if name in now or (name, value) not in RETIRED}
+        before = dict(self.record.get("asked", {}))
         for section, values in json.loads(json.dumps(defaults or {})).items():
             if section in before:
                 before[section] = {**values, **before[section]}
@@ -278,7 +273,7 @@ class RunDirectory:
 
         def newest() -> Path | None:
             for directory in sorted(self.checkpoints.glob("step-*"), reverse=True):
-                if is_whole(directory):
+                if progress_in(directory):
                     return directory
                 notice(f"checkpoint {directory.name} is damaged or cut short: going back to the one before")
             return None

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from selfsent.fast.gradients import gradient_of
 from selfsent.foreign.torch import scale_all, scale_on_the_way
 from selfsent.methods import Learner
 from selfsent.settings import Settings
@@ -58,15 +57,13 @@ def scale_and_clip(optimizer: torch.optim.Optimizer, parameters: Iterable[Tensor
     Returns:
         The norm of the means before it was bounded; where it is not finite, nothing is done.
     """
-    fused = optimizer.defaults.get("fused")
-    found = [p for p in parameters if p.grad is not None]
-    gradients = [gradient_of(p) if fused else cast(Tensor, p.grad) for p in found]
+    gradients = [each.grad for each in parameters if each.grad is not None]
     norm = float(torch.nn.utils.get_total_norm(gradients)) * scale
     if not math.isfinite(norm):
         return norm
     factor = scale * (min(1.0, clip / max(norm, 1e-12)) if clip else 1.0)
-    if fused:
-        scale_on_the_way(optimizer, [cast(Tensor, p.grad) for p in found], factor)
+    if optimizer.defaults.get("fused"):
+        scale_on_the_way(optimizer, gradients, factor)
     else:
         scale_all(gradients, factor)
     return norm

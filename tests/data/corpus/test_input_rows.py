@@ -89,6 +89,7 @@ def test_batches_of_any_size_make_the_same(inputs, monkeypatch, split):
     rows = [{"text": draw.choice(some), "id": n} for n in range(200)]
     inputs(rows, carry=("id",), split_sentences=split)
     fingerprint = inputs.corpus.fingerprint
+    monkeypatch.setattr("selfsent.data.corpus.batch.BATCH_ROWS", 7)
     monkeypatch.setattr("selfsent.data.corpus.formats.BATCH_ROWS", 7)
     found = inputs(rows, carry=("id",), split_sentences=split)
     assert inputs.corpus.fingerprint == fingerprint

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from selfsent.data.corpus.batch import BATCH_CHARACTERS, Columns
-from selfsent.data.corpus.parquet import read_parquet
+from selfsent.data.corpus.formats import read_parquet
 from selfsent.errors import CorpusError
 
 ROWS = {"id": [7, 8, 9], "body": ["the printer is dead", "it rains", "the paper is gone"], "team": ["a", "b", "a"]}

@@ -177,6 +177,7 @@ def test_the_fingerprint_depends_on_content_only(read, write, monkeypatch):
     reference = read(write("x.txt", "\n".join(SENTENCES))).fingerprint
     assert read(write("elsewhere/y.txt", "\n\n" + "\n".join(SENTENCES * 2))).fingerprint == reference
     assert read(list(SENTENCES)).fingerprint == reference
+    monkeypatch.setattr("selfsent.data.corpus.batch.BATCH_ROWS", 3)
     monkeypatch.setattr("selfsent.data.corpus.formats.BATCH_ROWS", 3)
     for suffix in (".csv", ".jsonl", ".parquet"):
         assert read(write(f"x{suffix}", encoded(suffix, SENTENCES))).fingerprint == reference

@@ -96,13 +96,6 @@ def test_whatever_a_web_server_can(folder, suffix, read, site, tmp_path):
         assert read(source).texts() == texts
 
 
-def test_a_list_of_links_is_a_folder(read, site):
-    address, files = site
-    files["/shelf/"] = b'<a href="a.txt">a</a> <a href="b.txt">b</a> <a href="c.md">c</a>'
-    files["/shelf/a.txt"], files["/shelf/b.txt"] = b"one\n", b"two\n"
-    assert read(f"{address}/shelf/").texts() == read(f"{address}/shelf/*.txt").texts() == ["one", "two"]
-
-
 def test_answers_of_a_web_server_are_reported_without_secrets(read, site):
     address, files = site
     for status, said in ((404, "not found"), (403, "access denied"), (401, "access denied"), (503, "answered 503")):

@@ -33,7 +33,6 @@ PIT = "7\ttopic\td e\td f\t3\tx/y\tz\n"
 TITLES = "".join(f"{n}\ttitle {n}\tbody\n" for n in range(1, 6))
 QUERIES = "1\t3\t2 3 4\t1.5 0.5 9.0\n5\t\t2 3\t1 2\n"
 FORUMS = {"gis": {"q": "how", "a": "how to", "b": "why"}}, {"valid": {}, "test": {"gis": {"q": ["a"]}}}
-BWS = 'topic,argument1,argument2,score,extra\nCloning,"a, b",c,0.25,x\n'
 
 
 @pytest.mark.parametrize(
@@ -55,7 +54,6 @@ BWS = 'topic,argument1,argument2,score,extra\nCloning,"a, b",c,0.25,x\n'
             *(p.read_scidocs, [SCIDOCS], "subset query sentence1 id sentence2 relevant"),
             [("cite", "q", "Q", "a", "A", 1), ("cite", "q", "Q", "b", "", 1)],
         ),
-        (p.read_bws, [BWS], "sentence1 sentence2 score subset", [("a, b", "c", 0.25, "Cloning")]),
         (p.read_sick, [SICK + "1\ta\tb\t4.5\tNEUTRAL\n"], "sentence1 sentence2 score", [("a", "b", 4.5)]),
         (p.read_laser, ["one\ntwo\n", "eins\nzwei\n"], "english other", [("one", "eins"), ("two", "zwei")]),
     ],
@@ -88,7 +86,6 @@ def test_trec_is_latin_1(read):
     ("reader", "contents", "message"),
     [
         (p.read_askubuntu, ["1\ttitle\tbody\n", "1\t2\t2\t1.0\n"], "lacks the question 2"),
-        (p.read_bws, ["topic,score\na,1\n"], "lacks the column argument1"),
         (p.read_trec, ["XYZ:dist How far ?\n"], "none of the classes"),
         (p.read_sick, ["a\tb\tc\td\n1\ta\n"], "file0, line 2: 2 fields"),
         (p.read_scidocs, ["{"], "is not JSON"),

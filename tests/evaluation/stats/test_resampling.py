@@ -1,9 +1,8 @@
 import numpy as np
 import pytest
-from scipy import stats
 
 from selfsent.evaluation.stats.metrics import average, mean
-from selfsent.evaluation.stats.resampling import bootstrap, interval, mean_of_few, paired, paired_best, point
+from selfsent.evaluation.stats.resampling import bootstrap, interval, paired, paired_best, point
 
 
 def test_coverage_of_the_interval_is_near_its_level():
@@ -83,14 +82,6 @@ def test_p_values_of_a_true_null_are_not_small_too_often():
         samples = [bootstrap(mean(values), 80, resamples=200, seed=trial) for values in (a, b)]
         small += paired(a.mean(), b.mean(), *samples).p < 0.05
     assert small / 200 < 0.12
-
-
-@pytest.mark.parametrize("values", [[1.0, 4.0, 5.0], [3.0, 3.5, 1.0, 2.0, 6.0, 4.0]])
-def test_a_mean_of_few_has_the_interval_of_student(values):
-    low, high = stats.t.interval(0.95, len(values) - 1, np.mean(values), stats.sem(values))
-    assert interval(mean_of_few(np.tile(np.c_[values], 200_000))) == pytest.approx((low, high), rel=0.02)
-    samples = [mean_of_few(np.tile(np.c_[values], 1000) + by) for by in (0.0, 1.0)]
-    assert paired(0.0, 1.0, *samples).high == pytest.approx(-1)  # as many have the same draws
 
 
 def test_the_best_of_one_is_that_one_and_of_many_less_sure():

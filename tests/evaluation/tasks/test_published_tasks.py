@@ -51,6 +51,7 @@ def test_sts_is_spearman_over_all_pairs(toy, model):
     assert (constant.score, constant.low, constant.high) == (0, 0, 0)
 
 
+@pytest.mark.full
 def test_minilm_on_stsb(mirror, minilm):
     score = evaluate(str(minilm), task="stsb", data=mirror).scores["stsb"]
     assert (score.score, score.n, score.warnings) == (pytest.approx(82.03, abs=0.02), 1379, ())
@@ -67,7 +68,7 @@ def arguments(write):
 def test_correlations_of_arguments_are_averaged_over_topics(arguments, model):
     pairs, root = arguments
     result = evaluate(model, suite="afs", data=root)
-    assert (result.average, set(result.absent)) == (None, {"afs", "bws"})
+    assert (result.average, set(result.absent)) == (None, {"afs"})
     score = result.scores["ukp-aspect"]
     similarity = similarities(model, pairs["sentence1"], pairs["sentence2"])
     gold, topic = np.array(pairs["score"]), np.array(pairs["topic"])
@@ -171,7 +172,6 @@ def test_twitterpara_is_average_precision_without_debatable_pairs(put, model):
     assert [score.metrics["twitterurl"], score.metrics["pit"]] == pytest.approx([100 * value for value in expected])
     assert score.score == pytest.approx(50 * sum(expected))
     assert score.n == sum(vote != 3 for vote in votes)
-    assert set(score.details) == {"spearman_twitterurl", "spearman_pit"}
 
 
 def test_askubuntu_averages_over_queries(put, model):

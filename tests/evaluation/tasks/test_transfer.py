@@ -163,12 +163,8 @@ def test_rows_that_are_not_trained_on_change_nothing():
 def test_a_file_of_labels_has_an_accuracy_by_words(tmp_path):
     texts, labels = drawn(80, 2, 4)
     (tmp_path / "labels.tsv").write_text("".join(f"{t}\tclass{c}\n" for t, c in zip(texts, labels, strict=True)))
-    for exact in (False, True):
-        given = {"labels": tmp_path / "labels.tsv", "classifier": "senteval", "exact": exact}
-        score = evaluate("tfidf", **given).scores["labels"]
-        assert score.score > 70
-        assert not score.metrics
-        assert f"|logreg|{'nested' if exact else 'quick'}|n:80|" in score.signature
-        assert "|pool:tfidf|" in score.signature
-    with pytest.raises(SettingsError, match="exact=True is how `labels` are scored"):
-        evaluate("tfidf", task="stsb", exact=True)
+    score = evaluate("tfidf", labels=tmp_path / "labels.tsv", classifier="senteval").scores["labels"]
+    assert score.score > 70
+    assert not score.metrics
+    assert "|logreg|quick|n:80|" in score.signature
+    assert "|pool:tfidf|" in score.signature

@@ -39,6 +39,5 @@ def test_likelihood_equals_the_flow_written_out():
 
 def test_actnorms_inside_the_couplings_start_too():
     flow = make_flow(started=False)
-    with flow.starting():
-        flow.transformed(torch.randn(50, 11, dtype=torch.float64))
+    flow.start(torch.randn(50, 11, dtype=torch.float64))
     assert all(module.log_scale.any() for module in flow.modules() if isinstance(module, ActNorm))

@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from selfsent.data.corpus.streams import fail
 
+_T = TypeVar("_T")
 BATCH_ROWS, BATCH_CHARACTERS = 8192, 1 << 23
 _SHOWN_COLUMNS = 20
 _NATURAL = (
@@ -76,6 +77,25 @@ class Columns:
     def kept(self) -> tuple[str, ...]:
         """Text columns of the resulting table."""
         return ("text",) if self.stacked or self.merged else self.texts
+
+
+def batched(items: Iterable[_T], size: Callable[[_T], int]) -> Iterator[list[_T]]:
+    """Items some thousand at a time, and of about 8 million characters at most; `size` says how many one has."""
+    waiting: list[_T] = []
+    total = 0
+    for item in items:
+        waiting.append(item)
+        total += size(item)
+        if len(waiting) == BATCH_ROWS or total > BATCH_CHARACTERS:
+            yield waiting
+            waiting, total = [], 0
+    if waiting:
+        yield waiting
+
+
+def batch_rows(rows: int, size: int) -> int:
+    """How many rows of a table, which has so many rows and bytes, make a batch."""
+    return max(1, min(BATCH_ROWS, BATCH_CHARACTERS * rows // max(1, size)))
 
 
 @dataclass
@@ -202,21 +222,16 @@ def _encodable(text: str) -> str:
     return text.encode(errors="ignore").decode()
 
 
-def as_text(value: Any) -> str | None:
-    """A carried value as text; other types as JSON."""
-    return value if value is None or isinstance(value, str) else json.dumps(value)
-
-
 def common_kind(kinds: Collection[str]) -> str:
     """The kind of column, of `bool`, `int`, `float` and `str`, that holds values of all these kinds."""
     return next(iter(kinds)) if len(kinds) == 1 else "float" if set(kinds) == {"int", "float"} else "str"
 
 
-def as_kind(value: Any, kind: str) -> Any:
-    """A carried value as a column of that kind holds it."""
-    if kind == "str":
-        return as_text(value)
-    return float(value) if kind == "float" and value is not None else value
+def as_kind(value: Any, kind: type) -> Any:
+    """A carried value as a column of that kind holds it; in one of texts other values are JSON."""
+    if value is None or isinstance(value, kind):
+        return value
+    return json.dumps(value) if kind is str else kind(value)
 
 
 def check_header(header: list[str], name: str, columns: Columns, kind: str = "column", line: int | None = None) -> None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from selfsent.data.corpus.batch import Batch, Columns
 from selfsent.data.corpus.clean import LONGEST_TEXT, clean, letters
-from selfsent.data.corpus.cleaners import Cleaners, look, numbers_in
+from selfsent.data.corpus.cleaners import NUMBERS, Cleaners, look
 from selfsent.data.corpus.duplicates import KeySet, hash_keys
 from selfsent.data.corpus.sentences import split_sentences
 from selfsent.data.corpus.sources import Source
@@ -42,9 +42,8 @@ def build_table(source: Source, directory: Path, split: bool, excluded: Corpus |
     Raises:
         CorpusError: a fault in the source, or no text in it.
     """
-    with ExitStack() as opened, doing() as say:
-        unwanted = frozenset(map(letters, excluded.texts() if excluded else ())) - {""}
-        builder = _Builder(directory, source.columns, split, opened, unwanted, cleaners)
+    builder = _Builder(directory, source.columns, split, excluded, cleaners)
+    with builder.opened, doing() as say:
         for batch in source.batches():
             builder.add(batch)
             say(f"Reading: {len(builder.seen):,} rows")
@@ -53,16 +52,11 @@ def build_table(source: Source, directory: Path, split: bool, excluded: Corpus |
 
 class _Builder:
     def __init__(
-        self,
-        directory: Path,
-        columns: Columns,
-        split: bool,
-        opened: ExitStack,
-        excluded: frozenset[str],
-        cleaners: Cleaners,
+        self, directory: Path, columns: Columns, split: bool, excluded: Corpus | None, cleaners: Cleaners
     ) -> None:
-        self._directory, self._columns, self._split = directory, columns, split
-        self._excluded, self._cleaners = excluded, cleaners
+        self._directory, self._columns, self._split, self._cleaners = directory, columns, split, cleaners
+        self._excluded = frozenset(map(letters, excluded.texts() if excluded else ())) - {""}
+        self.opened = opened = ExitStack()
         self._table = TableFile(directory / TABLE, columns.kept, columns.label is not None, opened)
         self._scores = ArrayFile(directory / "score.npy", np.float64, opened) if columns.score else None
         # Blank lines are document borders only if some separate texts, which is known at the end. Until then
@@ -70,11 +64,11 @@ class _Builder:
         self._documents = _Documents(directory / "document.npy", opened)
         self._rows = _Documents(directory / "row.npy", opened) if split else None
         self._all_documented, self._separated, self._line_by_line = True, False, True
-        inputs = columns.numbered
-        self._inputs = InputRowsFile(directory, columns.carried or (), split, opened) if inputs else None
-        self.seen = KeySet(numbered=inputs)
+        carried = columns.carried or ()
+        self._inputs = InputRowsFile(directory, carried, split, opened) if columns.numbered else None
+        self.seen = KeySet()
         self._counts: Counter[str] = Counter()
-        self._sampled, self._numbers, self._signs = 0, 0, Counter[str]()
+        self._sampled, self._signs = 0, Counter[str]()
 
     def add(self, batch: Batch) -> None:
         """Add the new, non-empty rows of a batch."""
@@ -96,10 +90,8 @@ class _Builder:
             wanted &= allowed
         texts, rows = _filtered(texts, wanted), np.flatnonzero(wanted)
         keys = hash_keys(texts[0] if len(texts) == 1 else zip(*texts, strict=True), len(rows))
-        if self._inputs is None:
-            first = self.seen.add(keys)
-        else:
-            numbers, first = self.seen.number(keys)
+        numbers, first = self.seen.number(keys)
+        if self._inputs is not None:
             self._inputs.append(wanted, numbers, first, count["rows_read"] + origin)
             if self._columns.carried:
                 if batch.carried is None and len(batch):
@@ -131,13 +123,14 @@ class _Builder:
         digests += [] if self._columns.carried is None else [b"origins", *origins]
         fingerprint = hashlib.blake2b(repr(digests).encode(), digest_size=16).hexdigest()
         unit = "row" if len(self._columns.kept) > 1 else "sentence" if self._split or self._line_by_line else "text"
+        shares = {name: count / self._sampled for name, count in self._signs.items()}
         report = CorpusReport(
             kept=len(self.seen),
             documents=documents,
             unit=unit,
             rid_of=self._cleaners.counts(),
-            holds={name: count / self._sampled for name, count in self._signs.items()},
-            numbers=self._numbers / max(1, self._sampled),
+            numbers=shares.pop(NUMBERS, 0.0),
+            holds=shares,
             together=self._columns.together,
             natural=self._columns.natural,
             **self._counts,
@@ -166,7 +159,6 @@ class _Builder:
             texts.append(self._cleaners(column))
             sampled, signs = look(texts[-1])
             self._sampled += sampled
-            self._numbers += numbers_in(texts[-1])
             self._signs += signs
         origin = np.arange(len(batch))
         if self._split:
@@ -218,7 +210,7 @@ class _Documents:
     def __init__(self, path: Path, opened: ExitStack) -> None:
         self.file = ArrayFile(path, np.int64, opened)
         self.looked_up, self.count = False, 0
-        self._known, self._last = KeySet(numbered=True), -1
+        self._known, self._last = KeySet(), -1
 
     def look_up(self, values: list[str]) -> None:
         """Append rows (n,) by the names of their documents, which may recur anywhere."""

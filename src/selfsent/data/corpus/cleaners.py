@@ -36,15 +36,16 @@ MAIL = re.compile(
 """Signs of quoted mail and signatures in a corpus."""
 
 
-def without_mail(text: str, quote: Callable[..., list[tuple[bool, str]]]) -> str:
+def without_mail(text: str) -> str:
     """A text without quoted and forwarded mail, its headers, and signatures.
 
     A mail that is forwarded, or quoted without marks, is kept without its headers where nothing is written above it.
 
     Args:
         text: the body of a mail as plain text.
-        quote: `quotequail.quote`, which knows how mail programs introduce a quoted mail in various languages. It gets
-            one or two lines at a time: over a whole text its time grows with the square of the lines.
+
+    Raises:
+        SettingsError: quotequail is not installed.
     """
     text = text.replace("\r\n", "\n")
     if not _MAY_BE.search(text):
@@ -55,9 +56,9 @@ def without_mail(text: str, quote: Callable[..., list[tuple[bool, str]]]) -> str
     while at < len(lines):
         if _quoted(lines, at):
             at += 1
-        elif not ruled and (end := _end_of_signature(lines, at, quote)):
+        elif not ruled and (end := _end_of_signature(lines, at)):
             at = end
-        elif begin := _after_introduction(lines, at, quote):
+        elif begin := _after_introduction(lines, at):
             # Answers are between and below quoted lines; quoted mail without marks goes on to the end.
             if written and not _quoted(lines, _next_filled(lines, begin)):
                 break
@@ -90,7 +91,7 @@ def quoted_mail(text: str) -> str:
     begin = next((at for at in range(len(lines)) if _quoted(lines, at)), len(lines))
     end = next((at for at in range(begin, len(lines)) if not _quoted(lines, at)), len(lines))
     inner = "\n".join(line.lstrip()[1:].lstrip(" ") for line in lines[begin:end])
-    return without_mail(inner, _needed("quotequail").quote) if inner else ""
+    return without_mail(inner) if inner else ""
 
 
 def _next_filled(lines: Sequence[str], at: int) -> int:
@@ -104,26 +105,29 @@ def _quoted(lines: Sequence[str], at: int) -> bool:
     return at < len(lines) and lines[at].lstrip().startswith(">")
 
 
-def _end_of_signature(lines: Sequence[str], at: int, quote: Callable[..., Any]) -> int | None:
+def _end_of_signature(lines: Sequence[str], at: int) -> int | None:
     """The line after a signature that begins at a line; None if none does."""
     if not _SIGNATURE.match(lines[at]):
         return None
     end = at + 1
-    while end < len(lines) and not _quoted(lines, end) and not _after_introduction(lines, end, quote):
+    while end < len(lines) and not _quoted(lines, end) and not _after_introduction(lines, end):
         if end - at == _LONGEST_SIGNATURE or _RULE.match(lines[end]):
             return None
         end += 1
     return end
 
 
-def _after_introduction(lines: Sequence[str], at: int, quote: Callable[..., Any]) -> int | None:
+def _after_introduction(lines: Sequence[str], at: int) -> int | None:
     """The line after the introduction of a quoted mail, headers included; None if no introduction begins here."""
 
     def introduces(part: Sequence[str]) -> bool:
-        """Whether lines as a whole are a mail program's introduction."""
+        """Whether lines as a whole are a mail program's introduction, which quotequail knows in various languages.
+
+        It gets one or two lines at a time: over a whole text its time grows with the square of the lines.
+        """
         text = "\n".join(line.strip() for line in part)
         likely = 8 < len(text) < 1000 and part[-1].rstrip().endswith((":", ">", "-", "_"))
-        return likely and not quote(text, quote_intro_line=True)[0][1]
+        return likely and not _needed("quotequail").quote(text, quote_intro_line=True)[0][1]
 
     for end in (at + 1, at + 2):
         if introduces(lines[at:end]) and not (end > at + 1 and introduces(lines[at + 1 : end])):
@@ -163,7 +167,9 @@ _URLS = re.compile(rf"(?<=\])\({_URL}\)|<{_URL}>|{_URL}", re.IGNORECASE)
 _SEPARATING = r"[=_*~#+^\-\u2010-\u2015\u2500-\u259f]"
 _SEPARATORS = re.compile(rf"^[ \t]*+(?:{_SEPARATING}[ \t]*+){{3,}}+\r?$|(?:{_SEPARATING}[ \t]?+){{5,}}+", re.MULTILINE)
 """A line of three such signs or more, or five of them in a row; also with blanks between."""
-_NUMBER = re.compile(r"\s*[-+]?[\d.,' ]*\d[\d.,' ]*%?\s*")
+NUMBERS = "numbers"
+"""Texts that are nothing but a number, among what `look` counts."""
+_NUMBER = re.compile(r"\A\s*[-+]?[\d.,' ]*\d[\d.,' ]*%?\s*\Z")
 _MOST_TAGS = 10_000
 """Tags of a text that is parsed: the time of a parser of HTML grows with the square of their depth."""
 _LOOKED_AT, _BEGINNING = 256, 5000
@@ -176,6 +182,8 @@ SIGNS: Mapping[str, re.Pattern[str]] = {"html": _HTML, "mail": MAIL, "urls": _UR
 """Patterns of the cleaners' matches, by name; the cleaners work in this order."""
 HELD = {"html": "HTML", "mail": "quoted mail or signatures", "urls": "URLs", "separators": "separator lines"}
 """Description of the matches of a cleaner."""
+_PACKAGES = {"html": "selectolax.lexbor", "mail": "quotequail"}
+"""Packages of cleaners, which the extra `clean` brings."""
 _NOTABLE = {"html": 0.05, "mail": 0.05, "urls": 0.2, "separators": 0.05}
 """Share of the texts from which on a cleaner is recommended."""
 
@@ -202,14 +210,14 @@ class Cleaners:
         self.names = tuple(name for name in SIGNS if name in given)
         self._changed: Counter[str] = Counter()
         self._emptied: Counter[str] = Counter()
-        self._cleaners: list[tuple[str, Callable[[str], str]]] = []
-        if "html" in self.names:
-            parser = _needed("selectolax.lexbor").LexborHTMLParser
-            self._cleaners.append(("html", partial(without_html, parser=parser, quoted_too="mail" in self.names)))
-        if "mail" in self.names:
-            self._cleaners.append(("mail", partial(without_mail, quote=_needed("quotequail").quote)))
-        others: dict[str, Any] = {"urls": without_urls, "separators": partial(_SEPARATORS.sub, " ")}
-        self._cleaners += [(name, clean) for name, clean in others.items() if name in self.names]
+        for name in _PACKAGES.keys() & {*self.names}:
+            _needed(_PACKAGES[name])
+        self._cleaners: dict[str, Callable[[str], str]] = {
+            "html": partial(without_html, quoted_too="mail" in self.names),
+            "mail": without_mail,
+            "urls": without_urls,
+            "separators": partial(_SEPARATORS.sub, " "),
+        }
 
     def options(self) -> list[object]:
         """Cache key of the cleaners, as JSON; empty without any."""
@@ -224,16 +232,13 @@ class Cleaners:
 
     def __call__(self, texts: list[str]) -> list[str]:
         """The cleaned texts, (n,)."""
-        for name, clean in self._cleaners:
-            cleaned = list(map(clean, texts))
-            pairs = list(zip(cleaned, texts, strict=True))
-            changed = [new for new, old in pairs if new != old]
+        for name in self.names:
+            cleaned = list(map(self._cleaners[name], texts))
+            changed = [(new, old) for new, old in zip(cleaned, texts, strict=True) if new != old]
             self._changed[name] += len(changed)
             if name == "html" and "urls" in self.names:  # addresses that no text shows any more
-                self._changed["urls"] += sum(
-                    bool(_URLS.search(old)) and not _URLS.search(new) for new, old in pairs if new != old
-                )
-            self._emptied[name] += sum(not text or text.isspace() for text in changed)
+                self._changed["urls"] += sum(bool(_URLS.search(old)) and not _URLS.search(new) for new, old in changed)
+            self._emptied[name] += sum(not new or new.isspace() for new, _ in changed)
             texts = cleaned
         return texts
 
@@ -243,12 +248,11 @@ def _unescaped(text: str) -> str:
     return html.unescape(_NO_ENTITY.sub("\ufffd", text))
 
 
-def without_html(text: str, parser: Callable[[bytes], Any], quoted_too: bool = False) -> str:
+def without_html(text: str, quoted_too: bool = False) -> str:
     """A text without tags and comments, its entities resolved, a blank line where a block begins or ends.
 
     Args:
         text: text or a whole page.
-        parser: of HTML in UTF-8: `selectolax.lexbor.LexborHTMLParser`.
         quoted_too: quoted mail and signatures go, as mail programs mark them.
     """
     if not _TAG.search(text):
@@ -259,7 +263,7 @@ def without_html(text: str, parser: Callable[[bytes], Any], quoted_too: bool = F
         # Line ends of the source are spaces in a page, and stay what they are in text with a tag here and there.
         text = " ".join(text.split())
     text = _BREAK.sub(r"\n\g<0>", _BLOCK.sub(r"\n\n\g<0>", text))
-    tree = parser(text.encode("utf-8", "replace"))
+    tree = _needed("selectolax.lexbor").LexborHTMLParser(text.encode("utf-8", "replace"))
     tree.strip_tags(_UNSEEN, recursive=True)
     for node in tree.css(_QUOTED) if quoted_too else ():
         node.decompose()
@@ -272,16 +276,11 @@ def without_urls(text: str) -> str:
 
 
 def look(texts: Sequence[str]) -> tuple[int, Counter[str]]:
-    """Size of a sample of the texts, and for each cleaner the number of texts it would change."""
+    """Size of a sample of the texts; for each cleaner the number of texts it would change, and that of `NUMBERS`."""
     chosen = Random(0).sample(texts, min(len(texts), _LOOKED_AT))
     seen = [text[:_BEGINNING] for text in chosen if text]
-    return len(seen), Counter(name for text in seen for name, sign in SIGNS.items() if sign.search(text))
-
-
-def numbers_in(texts: Sequence[str]) -> int:
-    """How many of a sample of the texts are numbers, as far as `look` looks."""
-    chosen = Random(0).sample(texts, min(len(texts), _LOOKED_AT))
-    return sum(bool(_NUMBER.fullmatch(text[:_BEGINNING])) for text in chosen if text)
+    signs = {**SIGNS, NUMBERS: _NUMBER}.items()
+    return len(seen), Counter(name for text in seen for name, sign in signs if sign.search(text))
 
 
 def advice(shares: Mapping[str, float], flag: str) -> str | None:
@@ -292,9 +291,8 @@ def advice(shares: Mapping[str, float], flag: str) -> str | None:
         flag: prefix of the names of cleaners, such as `clean=`.
     """
     found = [name for name in SIGNS if shares.get(name, 0) >= _NOTABLE[name]]
-    parts = [f"{shares[name]:.0%} hold {HELD[name]}" for name in found[:1]]
-    parts += [f"{shares[name]:.0%} {HELD[name]}" for name in found[1:]]
-    return f"{', '.join(parts)}: add {flag}{','.join(found)}".replace("%", "% of the texts", 1) if found else None
+    line = ", ".join(f"{shares[name]:.0%} {HELD[name]}" for name in found).replace("% ", "% of the texts hold ", 1)
+    return f"{line}: add {flag}{','.join(found)}" if found else None
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Compact sets of 64-bit keys with batched lookup and insertion."""
+"""A compact set of numbered 64-bit keys with batched lookup and insertion."""
 
 from __future__ import annotations
 
@@ -22,30 +22,25 @@ def hash_keys(values: Iterable[Hashable], count: int) -> NDArray[np.uint64]:
 
 
 class KeySet:
-    """The keys seen so far, in about 12 bytes a key (24 if numbered).
+    """The keys seen so far, numbered by first appearance, in about 24 bytes a key.
 
     Open addressing with linear probing, in shards that grow one at a time and start at staggered sizes: neither the
     copy made while growing nor the free slots of all shards ever add up to a peak.
     """
 
-    def __init__(self, numbered: bool = False) -> None:
-        self._shards = [_Shard(int(_FIRST_SIZE * _GROWTH ** (i / _SHARDS)), numbered) for i in range(_SHARDS)]
+    def __init__(self) -> None:
+        self._shards = [_Shard(int(_FIRST_SIZE * _GROWTH ** (i / _SHARDS))) for i in range(_SHARDS)]
         self._count = 0
 
     def __len__(self) -> int:
         return self._count
 
-    def add(self, keys: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        """Add keys (n,), none of them zero; true (n,) where a key occurs for the first time, in this batch or ever."""
-        distinct, first = np.unique(keys, return_index=True)
-        is_first = np.zeros(len(keys), dtype=bool)
-        for shard, part in self._parts(distinct):
-            is_first[first[part][shard.insert(distinct[part])[0]]] = True
-        self._count += int(is_first.sum())
-        return is_first
-
     def number(self, keys: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Add keys (n,), and number them (n,) 0, 1, 2, ... by first appearance over all batches; the rest as `add`."""
+        """Add keys (n,), none of them zero.
+
+        Returns:
+            (n,) their numbers, 0, 1, 2, ... by first appearance over all batches; and (n,) whether that is here.
+        """
         distinct, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
         inserted = [(shard, part, *shard.insert(distinct[part])) for shard, part in self._parts(distinct)]
         fresh = np.flatnonzero(np.concatenate([new for _, _, new, _ in inserted])) if inserted else first
@@ -68,9 +63,9 @@ class KeySet:
 class _Shard:
     """One open-addressing table; the low 32 bits of a key choose its slot."""
 
-    def __init__(self, size: int, numbered: bool) -> None:
+    def __init__(self, size: int) -> None:
         self.keys: NDArray[np.uint64] = _zeros(size, np.uint64)
-        self.numbers: NDArray[np.int64] = _zeros(size * numbered, np.int64)
+        self.numbers: NDArray[np.int64] = _zeros(size, np.int64)
         self._used = 0
 
     def insert(self, keys: NDArray[np.uint64]) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
@@ -93,14 +88,12 @@ class _Shard:
 
     def _grow(self) -> None:
         taken = self.keys != 0
-        keys, numbers = self.keys[taken], self.numbers[taken] if len(self.numbers) else None
-        self.keys, self._used = _zeros(int(len(self.keys) * _GROWTH) + 1, np.uint64), 0
-        _, slots = self.insert(keys)
-        if numbers is not None:
-            self.numbers = _zeros(len(self.keys), np.int64)
-            self.numbers[slots] = numbers
+        keys, numbers = self.keys[taken], self.numbers[taken]
+        size, self._used = int(len(self.keys) * _GROWTH) + 1, 0
+        self.keys, self.numbers = _zeros(size, np.uint64), _zeros(size, np.int64)
+        self.numbers[self.insert(keys)[1]] = numbers
 
 
 def _zeros(size: int, dtype: type[np.generic]) -> NDArray[Any]:
     """Zeros in a private mapping, which is returned to the system at once; malloc would fragment."""
-    return np.frombuffer(mmap.mmap(-1, max(1, size) * np.dtype(dtype).itemsize), dtype=dtype)[:size]
+    return np.frombuffer(mmap.mmap(-1, size * np.dtype(dtype).itemsize), dtype=dtype)[:size]

@@ -5,15 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from selfsent.data.corpus.batch import (
-    BATCH_CHARACTERS,
-    BATCH_ROWS,
-    Batch,
-    Columns,
-    check_header,
-    is_missing,
-    make_batch,
-)
+from selfsent.data.corpus.batch import Batch, Columns, batch_rows, batched, check_header, is_missing, make_batch
 from selfsent.errors import CorpusError, first_line
 
 _NAME = "the table given from Python"
@@ -38,21 +30,18 @@ def read_memory(source: Any, columns: Columns) -> Iterator[Batch]:
     try:
         if hasattr(source, "with_format") and hasattr(source, "column_names"):  # a Dataset, perhaps of chosen rows
             table = source.with_format("arrow")[:]
-        elif hasattr(source, "__arrow_c_stream__"):
-            table = pa.table(source)
         elif isinstance(source, Mapping):
             table = pa.table({name: pa.array(values, from_pandas=True) for name, values in source.items()})
         elif isinstance(source, list | tuple):
             table = pa.Table.from_pylist(list(source))
         else:
-            table = pa.Table.from_pandas(source, preserve_index=False)
+            table = pa.table(source)
         check_header(table.column_names, _NAME, columns)
         table = table.select(columns.wanted)
     except (pa.ArrowException, ValueError, TypeError) as error:
         raise CorpusError(f"{_NAME} cannot be read: {first_line(error)}") from error
     start = 1
-    rows = max(1, min(BATCH_ROWS, BATCH_CHARACTERS * table.num_rows // max(1, table.nbytes)))
-    for batch in table.to_batches(rows):
+    for batch in table.to_batches(batch_rows(table.num_rows, table.nbytes)):
         yield make_batch(batch.to_pydict(), _NAME, columns, range(start, start + batch.num_rows))
         start += batch.num_rows
 
@@ -65,15 +54,12 @@ def read_texts(texts: Iterable[Any], columns: Columns) -> Iterator[Batch]:
     """
     if len(columns.wanted) > 1 or columns.texts != ("text",):
         raise CorpusError("texts given from Python have no columns: give a table, such as a DataFrame or a file")
-    waiting: list[str] = []
-    size = 0
-    for row, text in enumerate(texts):
-        if not (isinstance(text, str) or is_missing(text)):
-            raise CorpusError(f"item {row} of the texts is {type(text).__name__}, not a string")
-        waiting.append(text if isinstance(text, str) else "")
-        size += len(waiting[-1])
-        if len(waiting) == BATCH_ROWS or size > BATCH_CHARACTERS:
-            yield Batch([waiting])
-            waiting, size = [], 0
-    if waiting:
-        yield Batch([waiting])
+
+    def checked() -> Iterator[str]:
+        for row, text in enumerate(texts):
+            if not (isinstance(text, str) or is_missing(text)):
+                raise CorpusError(f"item {row} of the texts is {type(text).__name__}, not a string")
+            yield text if isinstance(text, str) else ""
+
+    for part in batched(checked(), len):
+        yield Batch([part])

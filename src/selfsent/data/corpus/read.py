@@ -19,10 +19,10 @@ from selfsent.data.corpus.sentences import split_sentences as split_text
 from selfsent.data.corpus.sources import OPTIONS, Source, SourceName, Sources, cache_options, find_sources, join_sources
 from selfsent.data.corpus.streams import fail
 from selfsent.data.corpus.table import Corpus, open_corpus
-from selfsent.errors import CorpusError, OutputError, SettingsError
-from selfsent.files import cache_folder, new_folder, read_json, write_json
+from selfsent.errors import CorpusError, SettingsError
+from selfsent.files import cache_folder, new_folder
 
-_VERSION = 3
+_VERSION = 4
 """Version of the table format and of cleaning, splitting and harvesting; raise it when one of them changes."""
 _SAMPLE, _BEGINNING = 1000, 5000
 """Texts sampled to decide whether to split all of them, and the characters read of each."""
@@ -88,17 +88,16 @@ def read_corpus(
     common = {**dict(zip(OPTIONS, values, strict=True)), "carry": carry}
     read, cleaners = join_sources(find_sources(source, common)), Cleaners(clean)
     folder = cache_folder(cache) / "corpora"
-    if split_sentences is None:
-        read, split_sentences = _decide_split(read, folder, cleaners)
     columns = read.columns
     if split_sentences and len(columns.kept) > 1:
         raise SettingsError("split_sentences works on one text column: sentences of several would not match")
     excluded = None if exclude is None else _excluded(exclude, columns, clean, cache)
-    original, later = cache_options(columns)
-    later += [] if excluded is None else ["without", excluded.fingerprint]
-    options = [_VERSION, *original, split_sentences, *later, *cleaners.options()]
+    without = None if excluded is None else excluded.fingerprint
+    options = [_VERSION, *cache_options(columns), split_sentences, without, *cleaners.options()]
     corpus = None if read.identity is None else open_corpus(folder / _key(read.identity, options))
     if corpus is None:
+        if split_sentences is None:
+            read, split_sentences = _sample(read, cleaners)
         corpus = _build(read, folder, options, split=split_sentences, excluded=excluded, cleaners=cleaners)
     if len(corpus) < min_rows:
         fail(read.name, f"only one distinct {corpus.report.unit}: two are needed at least" + columns.condition)
@@ -121,20 +120,6 @@ def check_corpus(source: SourceName | Sources, **options: Any) -> None:
         next(iter(read.batches()), None)
     elif read.size is not None:
         read_corpus(source, **options)
-
-
-def _decide_split(source: Source, folder: Path, cleaners: Cleaners) -> tuple[Source, bool]:
-    """The source, and whether to split its texts; the decision is cached, so that a known source is not read again."""
-    if source.identity is None:
-        return _sample(source, cleaners)
-    original, later = cache_options(source.columns)
-    file = folder / f"{_key(source.identity, [_VERSION, *original, *later, *cleaners.options()])}.json"
-    split = read_json(file).get("split_sentences")
-    if not isinstance(split, bool):
-        source, split = _sample(source, cleaners)
-        with suppress(OutputError):  # then it is decided again the next time
-            write_json(file, {"split_sentences": split})
-    return source, split
 
 
 def _sample(source: Source, cleaners: Cleaners) -> tuple[Source, bool]:

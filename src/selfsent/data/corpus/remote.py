@@ -209,7 +209,7 @@ def find_remote(address: str, is_known: Callable[[RemoteFile], bool]) -> list[Re
     """The files that an address means: itself, those that match it as a pattern, or those below it, sorted.
 
     Args:
-        address: of a file, a folder, or a pattern with `*`.
+        address: of a file, or where it is not on the web of a folder, or a pattern with `*`.
         is_known: whether a file is of a kind that is read; others in a folder are ignored.
 
     Raises:
@@ -217,11 +217,10 @@ def find_remote(address: str, is_known: Callable[[RemoteFile], bool]) -> list[Re
     """
     filesystem, path = filesystem_of(address)
     web = protocol_of(address) in _WEB
-    pattern = any(sign in path for sign in ("*[" if web else "*?["))
+    pattern = not web and any(sign in path for sign in "*?[")
     with driver_errors(address):
-        # Folders of the web are pages of links, with a slash at the end of their address.
-        info = {"type": "directory"} if pattern or (web and path.endswith("/")) else filesystem.info(path)
-        if info["type"] != "directory":
+        info = {"type": "directory"} if pattern else filesystem.info(path)
+        if web or info["type"] != "directory":
             return [RemoteFile(filesystem, path, info)]
         found = filesystem.glob(path, detail=True) if pattern else filesystem.find(path, detail=True)
         files = [RemoteFile(filesystem, name, info) for name, info in sorted(found.items())]
@@ -229,8 +228,7 @@ def find_remote(address: str, is_known: Callable[[RemoteFile], bool]) -> list[Re
         files = files if pattern else [file for file in files if is_known(file)]
         if not files:
             fail(shown(address), "no file matches this pattern" if pattern else "no text in this folder")
-        # Listings of web servers carry no metadata of the files.
-        return [RemoteFile(filesystem, file.path, filesystem.info(file.path)) for file in files] if web else files
+        return files
 
 
 def require_hub(name: str, prefix: str = "no such file, and ") -> None:

@@ -111,19 +111,17 @@ def join_sources(sources: Sequence[Source]) -> Source:
     known = all(source.identity is not None for source in sources)
     return Source(
         _joined_name([source.name for source in sources]),
-        [[source.identity, *cache_options(source.columns)] for source in sources] if known else None,
+        [[source.identity, cache_options(source.columns)] for source in sources] if known else None,
         lambda columns: chain.from_iterable(source.batches() for source in sources),
         _total([source.size for source in sources]),
         columns,
     )
 
 
-def cache_options(columns: Columns) -> tuple[list[object], list[object]]:
-    """Cache key of the columns, as JSON: the original options, and those added later."""
-    options: list[object] = [columns.where, columns.stacked] if columns.where or columns.stacked else []
-    options += ["together", *columns.together] if columns.together else []
-    options += [] if columns.carried is None else [["carried", *columns.carried]]
-    return [columns.texts, columns.document, columns.label, columns.score], options
+def cache_options(columns: Columns) -> list[object]:
+    """Cache key of the columns, as JSON."""
+    roles = columns.texts, columns.document, columns.label, columns.score, columns.together, columns.carried
+    return [*roles, columns.where, columns.stacked]
 
 
 def _columns(options: Mapping[str, Any]) -> Columns:
@@ -258,26 +256,18 @@ def _is_path(item: object) -> bool:
 
 
 def _files(files: Files, name: str) -> Source:
-    states = [_state_of(path) for path in files]
+    states, sizes = zip(*map(_state_of, files), strict=True)
     identity = None if None in states else states
-    return Source(
-        name, identity, lambda columns: _read_files(files, columns), _total([_size_of(file) for file in files])
-    )
+    return Source(name, identity, lambda columns: _read_files(files, columns), _total(sizes))
 
 
-def _state_of(file: Path | RemoteFile) -> Sequence[Any] | None:
-    """Value that changes with the file, as JSON; None if there is none, as for a pipe."""
+def _state_of(file: Path | RemoteFile) -> tuple[Sequence[Any] | None, int | None]:
+    """What changes with the file, as JSON, and its bytes; None if there is none, as for a pipe, or it is unknown."""
     if isinstance(file, RemoteFile):
-        return file.state
-    state = file.stat()
-    return (str(file.resolve()), state.st_size, state.st_mtime_ns) if file.is_file() else None
-
-
-def _size_of(file: Path | RemoteFile) -> int | None:
-    """Bytes of a file; None if unknown."""
-    if isinstance(file, RemoteFile):
-        return file.size
-    return file.stat().st_size if file.is_file() else None
+        return file.state, file.size
+    about = file.stat()
+    known = (str(file.resolve()), about.st_size, about.st_mtime_ns), about.st_size
+    return known if file.is_file() else (None, None)
 
 
 def _read_files(files: Files, columns: Columns) -> Iterator[Batch]:

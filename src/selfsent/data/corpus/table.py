@@ -21,7 +21,7 @@ TABLE, DESCRIPTION = "table.arrow", "corpus.json"
 CORPUS_ROWS, FIRST, SOURCE_ROWS, CARRIED = "piece.npy", "first.npy", "piece_row.npy", "carried.arrow"
 _NUMBERS = 0.9
 """Share of numbers from which on a column of text is doubted."""
-_KINDS: dict[str, type] = {kind.__name__: kind for kind in (bool, int, float, str)}
+KINDS: dict[str, type] = {kind.__name__: kind for kind in (bool, int, float, str)}
 
 Integers = NDArray[np.int64]
 
@@ -35,9 +35,6 @@ class MappedTable:
         reader = pa.ipc.open_file(pa.memory_map(str(path)))
         self._batches = [reader.get_batch(index) for index in range(reader.num_record_batches)]
         self._starts = np.cumsum([0, *(batch.num_rows for batch in self._batches)])
-
-    def __len__(self) -> int:
-        return int(self._starts[-1])
 
     def take(self, column: int, rows: Integers) -> list[Any]:
         """Cells of one column, by its position, in `rows`: (n,) row numbers in any order, repeated or not."""
@@ -95,7 +92,7 @@ class InputRows:
         self.rows = len(self) if self._source_rows is None else int(self._source_rows[-1]) + 1
         """Number of rows of the source."""
         self._carried = MappedTable(directory / CARRIED) if kinds else None
-        self._kinds = {name: _KINDS[kind] for name, kind in kinds.items()}
+        self._kinds = {name: KINDS[kind] for name, kind in kinds.items()}
         self.columns: dict[str, type] = {"row": int, **({"sentence": int} if self.split else {}), **self._kinds}
         """Columns of `describe`, with their types."""
 
@@ -137,7 +134,7 @@ class InputRows:
         found: dict[str, list[Any]] = {name: numbers.tolist() for name, numbers in positions.items()}
         for index, (name, kind) in enumerate(self._kinds.items()):
             cells = self._carried.take(index, positions["row"]) if self._carried else []
-            found[name] = [as_kind(json.loads(cell), kind.__name__) for cell in cells]
+            found[name] = [as_kind(json.loads(cell), kind) for cell in cells]
         return found
 
 
@@ -194,10 +191,7 @@ class CorpusReport:
     @property
     def changes(self) -> str:
         """One line on changed texts; empty if there are none."""
-        counts = (
-            (self.control_characters, "row", "rid of control characters"),
-            (self.too_long, "text", "cut short"),
-        )
+        counts = (self.control_characters, "row", "rid of control characters"), (self.too_long, "text", "cut short")
         changed = [f"{counted(count, unit)} {what}" for count, unit, what in counts if count]
         for name, (count, empty) in self.rid_of.items():
             changed.append(f"{counted(count, 'text')} rid of {HELD[name]}")

@@ -67,14 +67,12 @@ TATOEBA = tuple(
     for language, iso in {"ar": "ara", "de": "deu", "es": "spa", "fr": "fra", "tr": "tur"}.items()
 )
 
-# Misra, Ecker and Walker, 2016; Reimers et al., 2019; Thakur et al., 2021.
+# Misra, Ecker and Walker, 2016; Reimers et al., 2019.
 _FOLDER = "argument-similarity"
 _AFS = tuple(f"{_FOLDER}/afs/ArgPairs_{topic}.csv" for topic in ("DP", "GC", "GM"))
-_BWS = (f"{_FOLDER}/bws/BWS_Argument_Similarity_Corpus.csv",)
 ARGUMENTS = (
     DataSet("afs", f"{_FOLDER}/afs", None, "all", None, _TOPICS, (), False, publishers.read_afs, _AFS),
     DataSet("ukp-aspect", f"{_FOLDER}/ukp_aspect", 3595, "all", columns=_TOPICS, hub=False, known="0dcb97"),
-    DataSet("bws", f"{_FOLDER}/bws", 3400, "all", None, _TOPICS, (), False, publishers.read_bws, _BWS),
 )
 
 

@@ -116,16 +116,6 @@ def read_afs(*paths: Path) -> Columns:
     return columns_of(rows, "sentence1", "sentence2", "score", "subset")
 
 
-def read_bws(path: Path) -> Columns:
-    """`BWS_Argument_Similarity_Corpus.csv` (Thakur et al., 2021): columns topic, argument1, argument2, score."""
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    if missing := {"topic", "argument1", "argument2", "score"} - set(rows[0] if rows else ()):
-        raise DataError(f"{path} lacks the column {min(missing)}")
-    pairs = [(row["argument1"], row["argument2"], float(row["score"]), row["topic"]) for row in rows]
-    return columns_of(pairs, "sentence1", "sentence2", "score", "subset")
-
-
 def read_sick(path: Path) -> Columns:
     """`SICK_test_annotated.txt` (Marelli et al., 2014): pair_ID, sentence_A, sentence_B, relatedness, entailment."""
     rows = [(fields[1], fields[2], float(fields[3])) for fields in list(_fields(path, 4))[1:]]

@@ -57,44 +57,33 @@ def fit_predict(
     """
     rotated, curvature = _principal_axes(extended(features))
     goal, size = np.eye(classes, dtype=np.float32)[labels][:, None, :], max(1, BLOCK // (len(labels) * classes))
+
+    def fit(train: Masks, penalty: Features) -> Labels:
+        count = train.sum(1).astype(np.float32)
+        rate = 1 / (curvature[:, None] / (2 * count) + penalty)[:, :, None]
+        share = (train / count[:, None]).T.astype(np.float32)[:, :, None]
+        weights = np.zeros((rotated.shape[1], len(train), classes), np.float32)
+        ahead, momentum = weights, np.ones(len(train), np.float32)
+        left = STEPS
+        for _ in range(STEPS):
+            error = (softmax(product(rotated, ahead)) - goal) * share
+            gradient = product(rotated.T, error) + penalty[:, None] * ahead
+            new = ahead - rate * gradient
+            change = new - weights
+            uphill = (gradient * change).sum((0, 2)) > 0
+            momentum = np.where(uphill, 1, momentum).astype(np.float32)
+            following = np.asarray((1 + np.sqrt(1 + 4 * momentum**2)) / 2, np.float32)
+            ahead = new + ((momentum - 1) / following)[:, None] * change
+            weights, momentum = new, following
+            left -= 1
+            advance(len(train))
+            if (np.square(change).sum((0, 2)) <= tolerance**2 * np.square(new).sum((0, 2))).all():
+                break
+        advance(left * len(train))
+        return np.asarray(product(rotated, weights).argmax(2).T, np.int64)
+
     blocks = (slice(start, start + size) for start in range(0, len(train), size))
-    decay = penalty.astype(np.float32)
-    return np.concatenate(
-        [_fit(rotated, curvature, goal, train[block], decay[block], tolerance, advance) for block in blocks]
-    )
-
-
-def _fit(
-    rotated: Features,
-    curvature: Features,
-    goal: Features,
-    train: Masks,
-    penalty: Features,
-    tolerance: float,
-    advance: Callable[[int], None],
-) -> Labels:
-    count = train.sum(1).astype(np.float32)
-    rate = 1 / (curvature[:, None] / (2 * count) + penalty)[:, :, None]
-    share = (train / count[:, None]).T.astype(np.float32)[:, :, None]
-    weights = np.zeros((rotated.shape[1], len(train), goal.shape[2]), np.float32)
-    ahead, momentum = weights, np.ones(len(train), np.float32)
-    left = STEPS
-    for _ in range(STEPS):
-        error = (softmax(product(rotated, ahead)) - goal) * share
-        gradient = product(rotated.T, error) + penalty[:, None] * ahead
-        new = ahead - rate * gradient
-        change = new - weights
-        uphill = (gradient * change).sum((0, 2)) > 0
-        momentum = np.where(uphill, 1, momentum).astype(np.float32)
-        following = np.asarray((1 + np.sqrt(1 + 4 * momentum**2)) / 2, np.float32)
-        ahead = new + ((momentum - 1) / following)[:, None] * change
-        weights, momentum = new, following
-        left -= 1
-        advance(len(train))
-        if (np.square(change).sum((0, 2)) <= tolerance**2 * np.square(new).sum((0, 2))).all():
-            break
-    advance(left * len(train))
-    return np.asarray(product(rotated, weights).argmax(2).T, np.int64)
+    return np.concatenate([fit(train[block], penalty[block].astype(np.float32)) for block in blocks])
 
 
 def extended(features: Features) -> Features:

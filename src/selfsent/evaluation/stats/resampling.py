@@ -93,21 +93,6 @@ def _drawn(rng: np.random.Generator, size: int, units: int) -> Floats:
     return np.bincount(drawn.ravel(), minlength=size * units).reshape(size, units).astype(np.float64)
 
 
-def mean_of_few(values: Floats) -> Floats:
-    """Samples of the mean of a few values by Student's t; resampling so few would underestimate the variance.
-
-    Args:
-        values: (n, resamples) samples of independent values, n >= 2.
-
-    Returns:
-        (resamples,) values. Equal numbers of values get the same draws, so that systems are paired in order.
-    """
-    count, resamples = values.shape
-    rng, mean = np.random.default_rng(count), values.mean(axis=0)
-    normal, scale = rng.standard_normal(values.shape), rng.chisquare(count - 1, resamples) * count
-    return np.asarray(mean + (normal * (values - mean)).sum(axis=0) / np.sqrt(scale))
-
-
 def interval(samples: Floats) -> tuple[float, float]:
     """The percentile interval of bootstrap samples: (low, high)."""
     low, high = np.percentile(samples, [50 * (1 - LEVEL), 50 * (1 + LEVEL)])

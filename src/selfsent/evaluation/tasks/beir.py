@@ -98,13 +98,13 @@ def read_task(source: str | Path, name: str = NAME, split: str = "test", mirror:
     )
 
 
-def texts_in(folder: Path, split: str = "dev") -> tuple[list[str], list[str]]:
+def texts_in(folder: Path) -> tuple[list[str], list[str]]:
     """The texts of a folder's queries and documents, in the order of its files.
 
     Raises:
         DataError: as `read_task`; CorpusError, too.
     """
-    corpus, queries, _ = _in_folder(folder, split)
+    corpus, queries, _ = _in_folder(folder, "dev")
     return queries.texts(), corpus.texts()
 
 

@@ -26,7 +26,7 @@ from selfsent.evaluation.stats.metrics import mean
 from selfsent.evaluation.stats.resampling import Floats
 
 CONTEXT = "context"
-CANDIDATES = 100  # candidates per query, the answer included; None for all
+CANDIDATES = 100  # candidates per query, the answer included
 CUTOFF = 10  # ranks that count
 TIE = 1e-6  # closer cosines are ties, and ties count against the answer, so that constant vectors get no score
 BLOCK = 1 << 22  # similarities held at once: 16 MiB of float32
@@ -38,7 +38,6 @@ class ContextTask:
     Args:
         corpus: sentences with documents.
         rows: the sentences to use, in order within documents.
-        candidates: number of candidates per query, the answer included; None for all.
 
     Raises:
         DataError: the corpus has no documents, or none with two different sentences.
@@ -46,11 +45,11 @@ class ContextTask:
 
     name = CONTEXT
 
-    def __init__(self, corpus: Corpus | Subset, rows: Numbers, candidates: int | None = CANDIDATES) -> None:
+    def __init__(self, corpus: Corpus | Subset, rows: Numbers) -> None:
         if corpus.documents is None:
             raise DataError(WITHOUT_DOCUMENTS)
         rows = limited(corpus, corpus.documents, rows)
-        self.texts, self.candidates = corpus.texts(rows), candidates
+        self.texts = corpus.texts(rows)
         self.document = np.unique(corpus.documents[rows], return_inverse=True)[1].astype(np.int64)
         """(n,) document number of each sentence."""
         self.near = near_duplicates(self.texts)
@@ -91,15 +90,13 @@ class ContextTask:
             as_near = similarity >= similarity[line, answer][:, None] - TIE
             found.append(np.stack([(as_near & ~excluded).sum(1), (~excluded).sum(1)]))
         beaten, others = np.concatenate(found, axis=1)
-        if self.candidates is None:
-            return np.where(beaten < CUTOFF, 1 / (1 + beaten), 0.0)
-        return expected_reciprocal_rank(beaten, others, self.candidates - 1, CUTOFF)
+        return expected_reciprocal_rank(beaten, others, CANDIDATES - 1, CUTOFF)
 
     def _score(self, encoder: Encoder) -> Score:
         ranks, groups = self.reciprocal_ranks(*encoder.sides(self.texts, self.texts)), self.document[self.queries]
-        size = {"c": self.candidates or "all", "s": len(self.texts), "n": len(ranks), "docs": len(np.unique(groups))}
-        size |= {"data": self._data, "pool": encoder.pooling, "v": 1}
-        label = signature(CONTEXT, f"mrr@{CUTOFF}", encoder.measure, "next", **size)
+        size = {"c": CANDIDATES, "s": len(self.texts), "n": len(ranks), "docs": len(np.unique(groups))}
+        about = {"data": self._data, "pool": encoder.pooling, "v": 1}
+        label = signature(CONTEXT, f"mrr@{CUTOFF}", encoder.measure, "next", **size, **about)
         return measure(CONTEXT, mean(ranks), len(ranks), signature=label, groups=groups)
 
 

@@ -6,23 +6,22 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 
-from selfsent.data.vector_files import Vectors, inner, unit
+from selfsent.data.vector_files import Vectors, unit
 from selfsent.errors import DataError
 from selfsent.evaluation.datasets.declared import Rows
 from selfsent.evaluation.datasets.own_files import Clean, Column, is_number, read_rows
 from selfsent.evaluation.encoders import Encoder
-from selfsent.evaluation.results import SCALE, Score, bounds, measure, signature
+from selfsent.evaluation.results import SCALE, Score, bounds
 from selfsent.evaluation.stats.logistic import Labels
-from selfsent.evaluation.stats.metrics import mean, parts_of
+from selfsent.evaluation.stats.metrics import mean
 from selfsent.evaluation.stats.resampling import Floats
 from selfsent.evaluation.tasks.published import score_pairs
+from selfsent.evaluation.tasks.retrieval import RetrievalTask
 from selfsent.evaluation.tasks.transfer import FOLDS, Classifier, score_classification
 
-CUTOFF = 10
 BLOCK = 256
 TIE = 1e-6
 PAIRS, RELEVANCE, LABELS = ("sentence1", "sentence2", "score"), ("query", "text"), ("text", "label")
@@ -91,33 +90,20 @@ def read_labels(path: str | Path, columns: Sequence[Column] | None = None, clean
 
 
 def score_relevance(rows: Rows, encoder: Encoder) -> Score:
-    """MRR@10 of the first relevant text among all texts of the file except the query.
-
-    Ties count against the query.
-    """
-    texts = list(dict.fromkeys(rows["text"]))
-    index = {text: number for number, text in enumerate(texts)}
-    queries = parts_of(rows["query"])
-    names, found = list(queries), list[float]()
-    query_vectors, text_vectors = encoder.sides(names, texts, search=True)
-    for start in range(0, len(names), BLOCK):
-        block = slice(start, start + BLOCK)
-        for name, similarity in zip(names[block], inner(query_vectors[block], text_vectors), strict=True):
-            relevant = [index[rows["text"][row]] for row in queries[name]]
-            itself = [index[name]] if name in index else []  # in a file of duplicates every text is also a query
-            others = np.delete(similarity, relevant + itself)
-            rank = 1 + int(np.sum(others >= similarity[relevant].max() - TIE))
-            found.append(1 / rank if rank <= CUTOFF else 0.0)
-    size = {"n": len(found), "c": len(texts), "data": rows.fingerprint, "pool": encoder.pooling, "v": 4}
-    label = signature(rows.name, f"mrr@{CUTOFF}", encoder.measure, **size)
-    return measure(rows.name, mean(found), len(found), signature=label, warnings=rows.warnings)
+    """nDCG@10 of a search among the texts of the file, the query itself left out; see `RetrievalTask`."""
+    index = {text: number for number, text in enumerate(dict.fromkeys(rows["text"]))}
+    answers: dict[str, dict[int, float]] = {}
+    for query, text in zip(rows["query"], rows["text"], strict=True):
+        answers.setdefault(query, {})[index[text]] = 1.0
+    itself = [index.get(query, -1) for query in answers]  # in a file of duplicates every text is also a query
+    task = RetrievalTask(rows.name, [*answers], [*index], [*answers.values()], itself=itself, warnings=rows.warnings)
+    return task.score(encoder)
 
 
 def score_labels(
     rows: Rows,
     encoder: Encoder,
     classifier: Classifier = "exact",
-    exact: bool = False,
     advance: Callable[[int, int], None] = lambda done, total: None,
 ) -> Score:
     """Accuracy of a logistic regression, converged or stopped as in SentEval, in 10-fold cross-validation.
@@ -129,11 +115,9 @@ def score_labels(
         rows: texts and labels.
         encoder: the model.
         classifier: as for `score_classification`.
-        exact: whether each fold has a penalty of its own, chosen by folds of its training rows.
         advance: called with the work done since the last call, and the work of all.
     """
-    protocol: Literal["nested", "quick"] = "nested" if exact else "quick"
-    score = score_classification(rows.name, protocol, rows, encoder=encoder, classifier=classifier, advance=advance)
+    score = score_classification(rows.name, "quick", rows, encoder=encoder, classifier=classifier, advance=advance)
     if not encoder.has_vectors:
         return score
     texts, labels = [" ".join(text.split()) for text in rows["text"]], np.asarray(rows["label"], np.int64)

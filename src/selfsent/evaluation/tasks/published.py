@@ -2,7 +2,7 @@
 
 ***Pairs.** The score is the correlation with human judgements. `all` is that of STS: one Spearman over all pairs of a
 year, as in SBERT, SimCSE and later papers. SentEval's `mean` and `wmean` (one correlation per sub-set, averaged
-equally or by size) are further metrics if sub-sets are known. Argument similarity (AFS, UKP Aspect, BWS) averages
+equally or by size) are further metrics if sub-sets are known. Argument similarity (AFS, UKP Aspect) averages
 over topics, as cosines are not comparable between topics; supervised models are scored by cross-validation over pairs
 (10-fold; optimistic, because sentences recur in several pairs) or over topics.
 
@@ -109,8 +109,7 @@ def finds_its_row(queries: Any, answers: Any) -> Floats:
         queries: (n, d), from `Encoder.sides`.
         answers: (n, d).
     """
-    blocks = (inner(queries[at : at + 256], answers) for at in range(0, queries.shape[0], 256))
-    nearest = np.concatenate([block.argmax(1) for block in blocks])
+    nearest = inner(queries, answers).argmax(1)
     return np.asarray(nearest == np.arange(len(nearest)), np.float64)
 
 
@@ -169,12 +168,7 @@ def score_twitterpara(rows: Rows, encoder: Encoder) -> Score:
     parts = parts_of([rows["subset"][row] for row in clear])
     labels, found = votes[clear] >= POSITIVE, similarity[clear]
     each = {name: average_precision(labels[part], found[part]) for name, part in parts.items()}
-    # As in the authors' evaluator, Spearman is over all pairs, including debatable ones dropped for the main score.
-    details = {
-        f"spearman_{name}": 100 * point(spearman(similarity[part], votes[part]), len(part))
-        for name, part in parts_of(rows["subset"]).items()
-    }
-    return _mean_of_parts(rows, encoder, "ap", "mean", each, parts, metrics=_by_part(each, parts), details=details)
+    return _mean_of_parts(rows, encoder, "ap", "mean", each, parts, metrics=_by_part(each, parts))
 
 
 def score_askubuntu(rows: Rows, encoder: Encoder) -> Score:

@@ -43,7 +43,6 @@ def score_classification(
     protocol: Protocol | Literal["quick"],
     *parts: Rows,
     encoder: Encoder,
-    seed: int = SEED,
     classifier: Classifier = "exact",
     advance: Callable[[int, int], None] = lambda done, total: None,
 ) -> Score:
@@ -57,7 +56,6 @@ def score_classification(
         parts: rows of text, label and, for pairs, text2 (with features |u - v| and u * v): train, validation, test, as
             far as the protocol needs them; a single one for `nested` and `quick`.
         encoder: the model; `tfidf` has sparse rows.
-        seed: of the folds, and of `senteval`.
         classifier: `exact`: converged; `senteval`: trained and stopped as in SentEval. `tfidf` always has the exact
             one.
         advance: called with the work done since the last call, and the work of all.
@@ -69,9 +67,9 @@ def score_classification(
     rows = np.split(np.arange(len(labels)), np.cumsum([len(part) for part in parts])[:-1])
     tested, trains, stops = [rows[-1]], [rows[0]], [rows[1]] if protocol == "split" else None
     if protocol in ("nested", "quick"):
-        tested = _folds(rows[0], labels, seed)
+        tested = _folds(rows[0], labels)
         trains = [np.setdiff1d(rows[0], test) for test in tested]
-    folds_of = [stops] if stops else [_folds(train, labels, seed) for train in trains if protocol != "quick"]
+    folds_of = [stops] if stops else [_folds(train, labels) for train in trains if protocol != "quick"]
     fits = len(PENALTIES) * (sum(map(len, folds_of)) or len(trains)) + len(trains) * bool(folds_of)
 
     def tell(steps: int) -> None:
@@ -83,7 +81,7 @@ def score_classification(
         encoder.remember(text for side in sides for text in side)
         features = _pair_features([encoder(side) for side in sides])
         tolerance = logistic.COARSE if protocol == "quick" else logistic.TOLERANCE
-        fit = partial(_fit, features, labels, classifier, seed, tolerance, tell)
+        fit = partial(_fit, features, labels, classifier, tolerance, tell)
     if protocol == "quick":
         chosen, found = _best_penalty(fit, labels, trains, tested)
     else:
@@ -93,7 +91,7 @@ def score_classification(
     truth = labels[np.concatenate(tested)]
     folds = np.split(np.arange(len(truth)), np.cumsum([len(test) for test in tested])[:-1])
     data = parts[0].fingerprint if len(parts) == 1 else fingerprint({"part": [part.fingerprint for part in parts]})
-    size = {"n": len(truth), "data": data, "pool": encoder.pooling, "seed": seed, "v": 1}
+    size = {"n": len(truth), "data": data, "pool": encoder.pooling, "seed": SEED, "v": 1}
     return measure(
         name,
         average([mean(predicted[fold] == truth[fold]) for fold in folds], folds),
@@ -101,7 +99,7 @@ def score_classification(
         signature=signature(name, "accuracy", CLASSIFIERS[classifier], protocol, **size),
         strata=folds,
         metrics={"f1": f1(truth, predicted)} if "text2" in columns else {},
-        details={"l2": chosen.tolist(), "seed": seed},
+        details={"l2": chosen.tolist(), "seed": SEED},
         warnings=tuple(line for part in parts for line in part.warnings),
     )
 
@@ -138,11 +136,11 @@ def _best_penalty(
     return chosen, kept
 
 
-def _folds(rows: Labels, labels: Labels, seed: int) -> list[Labels]:
+def _folds(rows: Labels, labels: Labels) -> list[Labels]:
     """The test rows of SentEval's stratified folds."""
     from sklearn.model_selection import StratifiedKFold
 
-    split = StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(np.zeros(len(rows)), labels[rows])
+    split = StratifiedKFold(FOLDS, shuffle=True, random_state=SEED).split(np.zeros(len(rows)), labels[rows])
     return [rows[test] for _, test in split]
 
 
@@ -163,7 +161,6 @@ def _fit(
     features: Features,
     labels: Labels,
     classifier: Classifier,
-    seed: int,
     tolerance: float,
     advance: Callable[[int], None],
     trains: RowSets,
@@ -176,7 +173,6 @@ def _fit(
         features: (n, d).
         labels: (n,) classes from 0.
         classifier: one of `CLASSIFIERS`.
-        seed: of `senteval`.
         tolerance: of `exact`.
         advance: called with the steps done since the last call.
         trains: rows of each classifier.
@@ -188,7 +184,7 @@ def _fit(
     if classifier == "exact":
         return logistic.fit_predict(features, labels, masks, penalties, classes, tolerance, advance)
     valid = None if stops is None else np.array([np.isin(everything, rows) for rows in stops])
-    found = senteval.fit_predict(features, labels, masks, penalties, classes, valid, seed)
+    found = senteval.fit_predict(features, labels, masks, penalties, classes, valid, SEED)
     advance(logistic.STEPS * len(masks))
     return found
 

@@ -190,7 +190,7 @@ class SmallDecoder(_LayerDecoder):
         )
         set_attention(config, ATTENTION)
         self.layers = BertModel(config, add_pooling_layer=False).encoder.layer
-        words = model.transformer.get_input_embeddings().embedding_dim
+        words = model.words.embedding_dim
         self.widen = nn.Linear(words, size) if words != size else nn.Identity()
         self.norm = nn.LayerNorm(size)
         self.frequencies: Tensor
@@ -202,6 +202,6 @@ class SmallDecoder(_LayerDecoder):
         """(tokens, d) states, from which each token of `packed` predicts the next, given the (sentences, e) vectors."""
         angles = pad_rows(packed.positions)[:, None] * self.frequencies
         positions = torch.cat([angles.sin(), angles.cos()], dim=-1)[:, : model.hidden_size]
-        words = self.widen(model.word_vectors(pad_rows(packed.ids)))
+        words = self.widen(model.words(pad_rows(packed.ids)))
         states = self.norm(words + positions.to(words.dtype))[None]
         return self.through(self.layers, states, vectors, packed)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, cast
 
 import torch
@@ -23,12 +21,9 @@ class ActNorm(nn.Module):
         super().__init__()
         self.shift = nn.Parameter(torch.zeros(size))
         self.log_scale = nn.Parameter(torch.zeros(size))
-        self.starting = False
 
     def forward(self, x: Tensor) -> Tensor:
         """(n, d) to (n, d)."""
-        if self.starting:
-            self.start(x)
         return (3 * self.log_scale).exp() * (x + self.shift)
 
     @torch.no_grad()
@@ -142,17 +137,14 @@ class Flow(OwnModule):
         normal = -0.5 * (z.square().sum(-1) + self.size * math.log(2 * math.pi))
         return normal + self.log_determinant()
 
-    @contextmanager
-    def starting(self) -> Iterator[None]:
-        """Within the block, every ActNorm initialises itself from its input."""
+    @torch.no_grad()
+    def start(self, x: Tensor) -> None:
+        """Initialise every ActNorm from what reaches it of (n, d) vectors."""
         norms = [module for module in self.modules() if isinstance(module, ActNorm)]
-        for norm in norms:
-            norm.starting = True
-        try:
-            yield
-        finally:
-            for norm in norms:
-                norm.starting = False
+        hooks = [norm.register_forward_pre_hook(lambda norm, given: norm.start(*given)) for norm in norms]
+        self.transformed(x)
+        for hook in hooks:
+            hook.remove()
 
     def get_embedding_dimension(self) -> int:
         """Length of the vectors that come out."""

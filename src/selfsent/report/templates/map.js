@@ -1,4 +1,4 @@
-// The map of a corpus: dots on canvases, one canvas for each set of vectors, the same sentences on all of them.
+// The map of a corpus: dots on a canvas.
 // Texts come from anywhere. They are only compared, and put into `textContent`.
 document.querySelectorAll(".map").forEach((root) => {
   "use strict";
@@ -6,9 +6,8 @@ document.querySelectorAll(".map").forEach((root) => {
   const data = JSON.parse(part("script").textContent);
   const head = (i) => data.heads.length ? `${data.heads[i]}\n` : "";
   const texts = data.texts.map((text, i) => (head(i) + text).toLowerCase());
-  const canvases = [...root.querySelectorAll("canvas")];
-  const [search, select, count, hits, legend, tip] =
-    ["input", "select", "output", ".hits", ".legend", ".tip"].map(part);
+  const [canvas, mark, search, select, count, hits, legend, tip] =
+    ["canvas", ".ring", "input", "select", "output", ".hits", ".legend", ".tip"].map(part);
   const radius = texts.length > 5000 ? 1.3 : texts.length > 1500 ? 2 : 3;
   let colour = data.colours[0], group = null, found = null, pointed = -1;
 
@@ -23,9 +22,9 @@ document.querySelectorAll(".map").forEach((root) => {
   const hue = (number) => number === colour.none ? "#8c8c8c" : `oklch(${number % 2 ? 0.7 : 0.58} 0.15 ${(250 + number * 137.5) % 360})`;
   const lit = (i) => (!found || found[i]) && (group === null || colour.of[i] === group);
 
-  const place = (canvas, number, i) => data.places[number].map((axis) => 8 + axis[i] * (canvas.clientWidth - 16) / 1000);
+  const place = (i) => data.places.map((axis) => 8 + axis[i] * (canvas.clientWidth - 16) / 1000);
 
-  const draw = () => canvases.forEach((canvas, number) => {
+  const draw = () => {
     const size = canvas.clientWidth, scale = window.devicePixelRatio || 1, context = canvas.getContext("2d");
     const faint = getComputedStyle(root).getPropertyValue("--line"), hues = colour.groups.map((_, each) => hue(each));
     canvas.width = canvas.height = Math.round(size * scale);
@@ -33,7 +32,7 @@ document.querySelectorAll(".map").forEach((root) => {
     for (const on of [false, true]) {
       texts.forEach((_, i) => {
         if (lit(i) !== on) return;
-        const [x, y] = place(canvas, number, i), r = on ? radius : radius * 0.7;
+        const [x, y] = place(i), r = on ? radius : radius * 0.7;
         context.fillStyle = on ? hues[colour.of[i]] : faint;
         context.beginPath();
         if (r < 1.5) context.rect(x - r, y - r, 2 * r, 2 * r); else context.arc(x, y, r, 0, 7);
@@ -41,16 +40,13 @@ document.querySelectorAll(".map").forEach((root) => {
       });
     }
     ring(pointed);
-  });
+  };
 
   // The ring around a dot is an element of its own: nothing is drawn again while the pointer moves.
   const ring = (i) => {
     pointed = i;
-    canvases.forEach((canvas, number) => {
-      const mark = canvas.nextElementSibling;
-      mark.hidden = i < 0;
-      if (i >= 0) [mark.style.left, mark.style.top] = place(canvas, number, i).map((at) => `${at}px`);
-    });
+    mark.hidden = i < 0;
+    if (i >= 0) [mark.style.left, mark.style.top] = place(i).map((at) => `${at}px`);
   };
 
   const point = (i) => {
@@ -59,8 +55,8 @@ document.querySelectorAll(".map").forEach((root) => {
     if (i >= 0) tip.textContent = head(i) + data.texts[i];
   };
 
-  const nearest = (number, event) => {
-    const size = canvases[number].clientWidth - 16, [xs, ys] = data.places[number];
+  const nearest = (event) => {
+    const size = canvas.clientWidth - 16, [xs, ys] = data.places;
     let best = -1, least = 15 * 15;
     texts.forEach((_, i) => {
       const x = 8 + xs[i] * size / 1000 - event.offsetX, y = 8 + ys[i] * size / 1000 - event.offsetY;
@@ -101,22 +97,20 @@ document.querySelectorAll(".map").forEach((root) => {
     return button;
   }));
 
-  canvases.forEach((canvas, number) => {
-    const move = (event) => {
-      point(nearest(number, event));
-      const room = document.documentElement.clientWidth - tip.offsetWidth - 8;
-      const below = event.clientY + 16 + tip.offsetHeight < window.innerHeight;
-      tip.style.left = `${Math.max(8, Math.min(event.clientX + 12, room))}px`;
-      tip.style.top = `${below ? event.clientY + 16 : Math.max(8, event.clientY - tip.offsetHeight - 16)}px`;
-    };
-    canvas.addEventListener("pointermove", move);
-    canvas.addEventListener("pointerdown", move);
-    canvas.addEventListener("pointerleave", (event) => { if (event.pointerType === "mouse") point(-1); });
-  });
+  const move = (event) => {
+    point(nearest(event));
+    const room = document.documentElement.clientWidth - tip.offsetWidth - 8;
+    const below = event.clientY + 16 + tip.offsetHeight < window.innerHeight;
+    tip.style.left = `${Math.max(8, Math.min(event.clientX + 12, room))}px`;
+    tip.style.top = `${below ? event.clientY + 16 : Math.max(8, event.clientY - tip.offsetHeight - 16)}px`;
+  };
+  canvas.addEventListener("pointermove", move);
+  canvas.addEventListener("pointerdown", move);
+  canvas.addEventListener("pointerleave", (event) => { if (event.pointerType === "mouse") point(-1); });
   window.addEventListener("scroll", () => point(-1), { passive: true });
   search.addEventListener("input", look);
   select.addEventListener("change", () => { colour = data.colours[select.selectedIndex]; group = null; name(); look(); });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
-  new ResizeObserver(draw).observe(canvases[0]);
+  new ResizeObserver(draw).observe(canvas);
   name();
 });

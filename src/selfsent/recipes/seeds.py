@@ -1,23 +1,53 @@
-"""The same training with several seeds, and a summary of the scores."""
+"""A recipe with several seeds, and a summary of the scores."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from selfsent.display import table_of, text_of
 from selfsent.distributed import join, rank, wait
 from selfsent.errors import SelfsentError, SettingsError, TrainingError
 from selfsent.evaluation.results import MARK, MEANING
-from selfsent.evaluation.side_by_side import Spread
 from selfsent.files import read_json, write_json
-from selfsent.progress import Progress, Shown
+from selfsent.progress import Progress, shown
+from selfsent.recipes.recipe import read_recipe
+from selfsent.recipes.run import check_data, read_by, train_stages
 from selfsent.training.run_directory import RunDirectory
 
 if TYPE_CHECKING:
     from rich.table import Table
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The aggregation over seeds: mean, standard deviation (n - 1; 0 for one seed) and number of seeds."""
+
+    mean: float
+    deviation: float
+    seeds: int
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Spread:
+        """The spread of scores, one per seed."""
+        return cls(float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else 0.0, len(values))
+
+    @property
+    def interval(self) -> tuple[float, float] | tuple[None, None]:
+        """The 95 % interval of the mean by Student's t: (low, high); none for a single seed."""
+        from scipy.stats import t
+
+        if self.seeds < 2:
+            return None, None
+        half = float(t.ppf(0.975, self.seeds - 1)) * self.deviation / self.seeds**0.5
+        return self.mean - half, self.mean + half
+
+    def __str__(self) -> str:
+        return f"{self.mean:.2f}" + (f" ± {self.deviation:.2f}" if self.seeds > 1 else "")
 
 
 @dataclass(repr=False)
@@ -28,7 +58,7 @@ class Seeds:
         directory: of the runs, each in `seeds/SEED/`.
         figures: scores of the finished runs, by seed.
         failures: reasons of the failed ones, by seed.
-        leaked: names of contaminated scores, from `run.json` of the runs.
+        leaked: names of contaminated scores, of the runs.
     """
 
     directory: Path
@@ -86,70 +116,74 @@ class Seeds:
         }
 
 
-def over_seeds(
+def train_seeds(
+    recipe: str | Path,
     count: int,
-    output: str | Path,
-    train_one: Callable[[int, Path, bool], Mapping[str, float]],
+    output: str | Path = "run",
     *,
-    first: int = 0,
+    variant: str | None = None,
+    base: str | Path | None = None,
+    seed: int | None = None,
     resume: bool = False,
     overwrite: bool = False,
-    check: Callable[[], Mapping[str, Any] | None] = lambda: None,
-    read: Iterable[str | Path] = (),
+    data: str | Path | None = None,
     progress: Progress | None = None,
     quiet: bool = False,
 ) -> Seeds:
-    """Train with several seeds in turn; the reason of a failed one is recorded.
+    """Train a recipe with several seeds in turn; the reason of a failed one is recorded.
 
     Args:
+        recipe: its file.
         count: number of seeds.
         output: the directory: a run in `seeds/SEED/` for each, and `seeds.json`.
-        train_one: trains, given a seed, a run directory and whether to resume; returns scores. Those named in `leaked`
-            of the run's `run.json` are marked.
-        first: the first seed; the others follow.
+        variant: one of the variants of the file.
+        base: the encoder to start from instead of the file's.
+        seed: the first seed, 0 by default; the others follow.
         resume: continue in `output`; finished and failed seeds are not run again.
         overwrite: delete what is in `output`.
-        check: raises errors of the training before an old run is deleted; returns the common configuration, as JSON,
-            which a resumed run must share.
-        read: inputs of the training, which a deleted run must not contain.
-        progress: receives the seeds; by default they are shown.
+        data: a mirror of the data sets; SELFSENT_DATA by default.
+        progress: receives the progress of all runs; by default it is shown.
         quiet: shows nothing.
 
     Raises:
-        SettingsError: fewer than two seeds.
+        SettingsError: fewer than two seeds, or a fault of the recipe, with file and line.
         RunError: the directory cannot be used.
         TrainingError: all seeds failed.
     """
     if count < 2:
         raise SettingsError(f"seeds is {count}; a standard deviation needs 2 or more")
-    notice = (progress or (Progress() if quiet else Shown())).notice
-    join()
-    directory = RunDirectory(Path(output))
-    directory.check(resume, overwrite, read)
-    directory.match({"seeds": list(range(first, first + count)), **(check() or {})})
-    wait()  # before the first process begins a run
-    directory.begin(steps=False)
-    done = Seeds.read(directory.path) if directory.resumed else Seeds(directory.path)
-    for seed in range(first, first + count):
-        if seed in done.figures or seed in done.failures:
-            continue
-        path = directory.path / "seeds" / str(seed)
-        notice(f"seed {seed}")
-        try:
-            done.figures[seed] = dict(train_one(seed, path, (path / "run.json").is_file() and directory.resumed))
-            done.leaked = tuple(dict.fromkeys((*done.leaked, *read_json(path / "run.json").get("leaked", ()))))
-        except TrainingError as error:
-            done.failures[seed] = error.reason
-            notice(f"seed {seed} failed: {error.reason}")
-        except SelfsentError:
-            if rank() == 0 and not (directory.path / "seeds").exists():  # no run was begun
-                (directory.path / "run.json").unlink()
-                if not any(directory.path.iterdir()):
-                    directory.path.rmdir()
-            raise
-        wait()
-        if rank() == 0:
-            write_json(directory.path / "seeds.json", done.to_json())
+    given: dict[str, Any] = {"variant": variant, "base": base, "data": data}
+    numbers = range(seed or 0, (seed or 0) + count)
+    read_recipe(recipe, variant, base, numbers[0])  # an encoder that is only scored has no seeds
+    plain = read_recipe(recipe, variant, base, seed)
+    with shown(progress, quiet) as progress:
+        join()
+        directory = RunDirectory(Path(output))
+        directory.check(resume, overwrite, read_by(plain))
+        check_data(plain, data)
+        directory.match({"seeds": list(numbers), **plain.to_json()})
+        wait()  # before the first process begins a run
+        directory.begin(steps=False)
+        done = Seeds.read(directory.path) if directory.resumed else Seeds(directory.path)
+        for number in numbers:
+            if number in done.figures or number in done.failures:
+                continue
+            path = directory.path / "seeds" / str(number)
+            again = directory.resumed and (path / "run.json").is_file()
+            progress.notice(f"seed {number}")
+            try:
+                run = train_stages(recipe, path, seed=number, resume=again, progress=progress, **given)
+                done.figures[number], done.leaked = run.figures, tuple(dict.fromkeys((*done.leaked, *run.leaked)))
+            except TrainingError as error:
+                done.failures[number] = error.reason
+                progress.notice(f"seed {number} failed: {error.reason}")
+            except SelfsentError:
+                if not (directory.path / "seeds").exists():  # no run was begun
+                    directory.abandon()
+                raise
+            wait()
+            if rank() == 0:
+                write_json(directory.path / "seeds.json", done.to_json())
     if rank() == 0:
         directory.update(status="finished")
     if not done.figures:
