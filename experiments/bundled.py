@@ -2,25 +2,21 @@
 
     python experiments/free_text.py --output TEXT ...                                # gathers the text
     python experiments/bundled.py sample  --text TEXT --output OUT
-    python experiments/bundled.py table   --output OUT --teacher all-MiniLM-L6-v2    # bundled
     python experiments/bundled.py encoder --output OUT --teacher all-MiniLM-L6-v2    # bundled-encoder
     python experiments/bundled.py raw     --text TEXT --output OUT                   # bundled-raw-static
 
-`sample` draws sentences, passages and titles of all sources, and pairs of title and passage. `table` computes the
-teacher's vectors of them, and trains a table that begins as the teacher's own vectors of single tokens: texts follow
-their vectors, and titles look for their passages. `encoder` cuts a smaller transformer out of the teacher
-(cut_teacher.py), and trains it after the teacher. `raw` trains a table on neighbouring sentences alone. In both tables
-the tokens without a letter or digit become shorter at the end. Those that ship were made by this script as it is at
-commit 0308aac, from text that Wikipedia was a part of (docs/log/encoders.md, 27 November).
+`sample` draws sentences, passages and titles of all sources. `encoder` cuts a smaller transformer out of the teacher
+(cut_teacher.py), and trains it after the teacher. `raw` trains a table on neighbouring sentences alone; its tokens
+without a letter or digit become shorter at the end. The table `bundled` is made by `closed_form.py`. Those that ship
+were made by this script as it is at commit 0308aac, from text that Wikipedia was a part of (docs/log/encoders.md, 27
+November).
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import re
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +24,6 @@ import numpy as np
 import torch
 import zstandard
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 from tokenizers import Tokenizer
 from torch import Tensor
 from torch.nn import functional as F
@@ -65,14 +60,8 @@ SHORT = ("dialogue", "short-sentences", "captions", "queries")
 """Sources of the sample of short sentences, which the encoder reads last."""
 UNCONNECTED = ("short-sentences", "captions", "queries", "factbook")
 """Whose lines have nothing to do with each other."""
-PASSAGE, LONGEST, AT_ONCE = 90, 128, 8192
-"""Words of a passage; tokens that teacher and table read of a text; texts whose vectors make one file."""
-SIZE, BATCH, PAIRS, SCALE = 256, 1024, 512, 20.0
-"""Of the table: numbers of a vector, texts and pairs in a step, and what multiplies cosines."""
-ROUNDS = ((1800, 0.02, 0.2), (1000, 0.01, 0.1))
-"""Of its training: steps, the rate at their beginning, which falls to zero, and the weight of the loss of the pairs."""
-LENGTH, COMMON = 4.0, 1e-3
-"""Length of a rare token's vector at the start, and the share of the text at which it is shorter by the root of 2."""
+PASSAGE = 90
+"""Words of a passage."""
 RAW = "bundled-raw"
 SHAPE = ((0, 3, 5), 15_872, 160)
 """Of the encoder: layers of the teacher that are kept, tokens, and the size of embeddings: 16 MB in half precision."""
@@ -84,8 +73,6 @@ SHORT_RATE = 2e-4
 """The rate on short sentences."""
 QUIET = 1 / 64
 """By which the vectors of a table's tokens without letters are multiplied: half precision holds that exactly."""
-LETTER = 1 / 2
-"""The same for tokens of one letter, in the table after the teacher."""
 
 
 def documents(text: Path, name: str) -> list[list[str]]:
@@ -107,11 +94,10 @@ def passage(lines: list[str], draw: np.random.Generator) -> str:
 
 
 def sample(text: Path, output: Path) -> None:
-    """Distinct texts of all sources in random order, and pairs of a title and its text."""
+    """Distinct texts of all sources in random order, and short ones."""
     draw = np.random.default_rng(0)
     texts: list[str] = []
     short: list[str] = []
-    pairs: list[tuple[str, str]] = []
     for name, (sentences, passages, titles) in SOURCES.items():
         titled = [(part[0] if name in TITLED else "", part[name in TITLED :]) for part in documents(text, name)]
         lines = [line for _, part in titled for line in part]
@@ -121,32 +107,12 @@ def sample(text: Path, output: Path) -> None:
         if name in TITLED:
             known = list(dict.fromkeys(title for title, _ in titled))
             texts += [known[row] for row in draw.permutation(len(known))[:titles]]
-            pairs += [(title, " ".join(part[:3])) for title, part in titled]
-            pairs += [(title, passage(part[2:], draw)) for title, part in titled if len(part) > 5]
-        if name == "captions":
-            pairs += [(part[0], part[1]) for _, part in titled if len(part) > 1]
         if name in SHORT:
             short += lines
     for place, found in (("sample.txt", texts), ("short.txt", short)):
         found = list(dict.fromkeys(found))
         draw.shuffle(found)
         write_text(output / place, "".join(f"{line}\n" for line in found))
-    write_text(output / "pairs.json", json.dumps(list(dict.fromkeys(pairs))))
-
-
-def vectors(output: Path, teacher: Path, texts: list[str]) -> np.ndarray:
-    """The teacher's vectors of all texts, of length 1, from files of some thousand each."""
-    (output / "vectors").mkdir(exist_ok=True)
-    model = SentenceTransformer(str(teacher), device="cpu", model_kwargs={"dtype": torch.bfloat16})
-    model.max_seq_length = LONGEST
-    files = []
-    for first in range(0, len(texts), AT_ONCE):
-        files.append(output / "vectors" / f"{first // AT_ONCE:04}.npy")
-        if not files[-1].is_file():
-            found = model.encode(texts[first : first + AT_ONCE], normalize_embeddings=True, convert_to_tensor=True)
-            np.save(part := files[-1].with_suffix(".part.npy"), found.float().numpy().astype(np.float16))
-            part.rename(files[-1])
-    return np.concatenate([np.load(file) for file in files])
 
 
 def start(teacher: Path) -> tuple[Tokenizer, Tensor]:
@@ -168,86 +134,10 @@ def start(teacher: Path) -> tuple[Tokenizer, Tensor]:
     return Tokenizer.from_str(json.dumps(whole)), F.normalize(torch.cat(each), dim=-1)
 
 
-class Bags:
-    """Texts as bags of token numbers."""
-
-    def __init__(self, tokenizer: Tokenizer, texts: list[str]) -> None:
-        found = [text.ids[:LONGEST] for text in tokenizer.encode_batch_fast(texts, add_special_tokens=False)]
-        self.lengths = np.array([len(ids) for ids in found])
-        self.first = np.cumsum(self.lengths) - self.lengths
-        self.ids = np.concatenate([np.array(ids, np.int64) for ids in found])
-
-    def __getitem__(self, rows: np.ndarray) -> tuple[Tensor, Tensor]:
-        """Tokens of some texts, and where each of them begins."""
-        lengths = self.lengths[rows]
-        begins = np.cumsum(lengths) - lengths
-        where = np.arange(lengths.sum()) + np.repeat(self.first[rows] - begins, lengths)
-        return torch.from_numpy(self.ids[where]), torch.from_numpy(begins)
-
-
-def batches(rows: np.ndarray, size: int, seed: int) -> Iterator[np.ndarray]:
-    """Rows in random order, again and again."""
-    draw = np.random.default_rng(seed)
-    while True:
-        yield from np.array_split(draw.permutation(rows), len(rows) // size)
-
-
 def both_ways(scores: Tensor) -> Tensor:
     """The loss of finding the diagonal from either side, in the mean."""
     right = torch.arange(len(scores))
     return (F.cross_entropy(scores, right) + F.cross_entropy(scores.T, right)) / 2
-
-
-def course(rounds: tuple[tuple[int, float, float], ...]) -> list[tuple[float, float]]:
-    """The rate and the weight of pairs at each step."""
-    return [(rate * (1 - step / steps), weight) for steps, rate, weight in rounds for step in range(steps)]
-
-
-def table(output: Path, teacher: Path) -> tuple[Tokenizer, Tensor]:
-    """A table after a teacher; a checkpoint every 200 steps."""
-    texts = (output / "sample.txt").read_text(encoding="utf-8").splitlines()
-    pairs = json.loads((output / "pairs.json").read_text(encoding="utf-8"))
-    targets = vectors(output, teacher, texts)
-    tokenizer, weight = start(teacher)
-    bags, left, right = (Bags(tokenizer, part) for part in (texts, *map(list, zip(*pairs, strict=True))))
-    usual = torch.from_numpy(targets[:60_000]).float()
-    directions = torch.linalg.eigh(usual.T @ usual).eigenvectors[:, -SIZE:]
-    share = torch.from_numpy(np.bincount(bags.ids, minlength=len(weight)) + 1.0).float()
-    weight = F.normalize(weight @ directions, dim=-1) * LENGTH
-    weight *= (COMMON / (COMMON + share / share.sum())).sqrt()[:, None]
-    weight, bridge = torch.nn.Parameter(weight), torch.nn.Parameter(directions)
-    learner = torch.optim.Adam(
-        [{"params": [weight]}, {"params": [bridge], "slower": 0.05}], betas=(0.9, 0.98), fused=True
-    )
-    place, begin = output / "table.pt", 0
-    if place.is_file():
-        begin, kept, state = torch.load(place)
-        weight.data, bridge.data = kept
-        learner.load_state_dict(state)
-    of_texts = batches(np.flatnonzero(bags.lengths), BATCH, 1 + begin)
-    of_pairs = batches(np.flatnonzero(left.lengths * right.lengths), PAIRS, 2 + begin)
-    for step, (rate, paired) in enumerate(course(ROUNDS)[begin:], begin):
-        for group in learner.param_groups:
-            group["lr"] = rate * group.get("slower", 1.0)
-        rows, matched = next(of_texts), next(of_pairs)
-        goal = F.normalize(torch.from_numpy(targets[rows]).float(), dim=-1)
-        mine, title, body = (
-            F.normalize(F.embedding_bag(ids, weight, begins, mode="mean"), dim=-1)
-            for ids, begins in (bags[rows], left[matched], right[matched])
-        )
-        own = torch.eye(len(rows), dtype=torch.bool)
-        alike, wanted = ((part @ part.T * SCALE).masked_fill(own, -1e4) for part in (mine, goal))
-        loss = both_ways(F.normalize(mine @ bridge.T, dim=-1) @ goal.T * SCALE)
-        loss = loss + F.kl_div(alike.log_softmax(-1), wanted.softmax(-1), reduction="batchmean")
-        loss = loss + paired * both_ways(title @ body.T * SCALE)
-        learner.zero_grad()
-        loss.backward()
-        learner.step()
-        if step % 200 == 199:
-            print(step + 1, round(loss.item(), 3), flush=True)
-            torch.save((step + 1, (weight.data, bridge.data), learner.state_dict()), part := place.with_suffix(".part"))
-            part.rename(place)
-    return tokenizer, weight.data
 
 
 def rounded(weight: Tensor, bits: int = 10) -> Tensor:
@@ -295,7 +185,7 @@ def trained(output: Path, name: str, corpus: Any, base: Path, **told: Any) -> Pa
 def main() -> None:
     """Run one stage."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("stage", choices=("sample", "table", "encoder", "raw"))
+    parser.add_argument("stage", choices=("sample", "encoder", "raw"))
     parser.add_argument("--text", type=Path, help="folder of the sources")
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--teacher", default="all-MiniLM-L6-v2")
@@ -305,12 +195,6 @@ def main() -> None:
     torch.manual_seed(0)
     if options.stage == "sample":
         sample(options.text, output)
-    elif options.stage == "table":
-        tokenizer, weight = table(output, Path(base_of(options.teacher)))
-        known = tokenizer.get_vocab()
-        weight = quiet(known, rounded(weight))
-        weight[[n for token, n in known.items() if re.fullmatch("(##)?[a-z]", token)]] *= LETTER
-        save_half(SentenceTransformer(modules=[StaticEmbedding(tokenizer, weight.numpy())]), output / "bundled")
     elif options.stage == "raw":
         files = [options.text / f"{name}.txt.zst" for name in SOURCES if name not in UNCONNECTED]
         base = output / "raw-table"

@@ -1,15 +1,17 @@
-"""A table after a teacher without training: the least squares of many short texts.
+"""The table that ships, from free text: a teacher's vectors of short texts, least squares, and a little training.
 
-    python experiments/free_text.py ...; python experiments/manuals.py ...           # gather the text
+    python experiments/free_text.py ...; python experiments/manuals.py ...; python experiments/made_text.py gather ...
     python experiments/closed_form.py sample  --text TEXT --data DATA --output OUT
+    python experiments/made_text.py cover     --text TEXT --english COUNTED --data DATA --output OUT
     python experiments/closed_form.py vectors --output OUT                           # goes on where it stopped
-    python experiments/closed_form.py solve   --output OUT
+    python experiments/closed_form.py table   --output OUT                           # OUT/bundled
 
 A text's vector is the sum of its tokens' rows over the root of their number. Wanted are the rows for which these
 vectors are nearest to the teacher's (turned to 256 directions, half their mean taken off), and that stay near the
 teacher's own vectors of single tokens where little text speaks of a token: conjugate gradients on the sparse counts.
-The teacher's vectors then get the lengths that such sums reach, and it is solved again. Any text may be added later:
-`vectors` computes what is missing, `solve` takes what is there.
+The teacher's vectors then get the lengths that such sums reach, and it is solved again. A few hundred steps at a low
+rate follow, by the loss `contrast` of `distil`. At the end directions in which texts differ little are drawn out. Any
+text may be added later: `vectors` computes what is missing, `table` takes what is there.
 """
 
 from __future__ import annotations
@@ -18,7 +20,9 @@ import argparse
 import re
 import sys
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sparse
@@ -27,11 +31,16 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))  # what benchmarks and experiments share
-from bundled import COMMON, LETTER, LONGEST, SIZE, documents, passage, quiet, rounded, save_half, start
+from bundled import both_ways, documents, passage, quiet, rounded, save_half, start
 from free_text import TITLED, Evaluated
 from manuals import TITLED_MANUALS
 from sides import base_of
+from tokenizers import Tokenizer
+from torch import Tensor
+from torch.nn import functional as F
 
+from selfsent.data.vector_files import unit
+from selfsent.evaluation.encoders import as_encoder
 from selfsent.files import write_text
 
 SOURCES = {
@@ -61,32 +70,27 @@ SOURCES = {
     "boards": (3_000, 700, 0),
     "crypto": (2_500, 500, 0),
     "graphics": (1_100, 280, 0),
+    "press": (8_000, 1_500, 0),
+    "wordnet": (30_000, 0, 0),
+    "wordnet-said": (12_000, 0, 0),
+    "made": (12_000, 0, 0),
 }
 """Sentences, passages and titles of each source, where it has as many."""
 WORDS = (3, 25)
 """Words of a sentence: short ones say more about each word, and are cheap to read for a teacher."""
-LISTS, NEIGHBOURS = 9_000, 24
-"""Texts of related words alone, and the number of nearest words that each is drawn from."""
-AT_ONCE = 1024
-"""Texts whose vectors make one file."""
+AT_ONCE, TOGETHER = 1024, 6
+"""Texts whose vectors make one file, and files whose texts are read together."""
+SIZE, LONGEST, COMMON = 256, 128, 1e-3
+"""Numbers of a vector, tokens of a text that count, and the share of the text at which a start is shorter by root 2."""
 STIFF, STEPS, ROUNDS = 0.04, 20, 2
 """Weight of the start beside a text that says as much, steps of the solver, and how often lengths are fitted."""
-
-
-def lists(teacher: Path, draw: np.random.Generator) -> list[str]:
-    """Texts of three to seven words whose vectors by the teacher are near: of any topic, and nobody's text."""
-    tokenizer, weight = start(teacher)
-    names = sorted(token for token in tokenizer.get_vocab() if token.isalpha() and len(token) > 2)
-    vectors = weight.numpy()[[tokenizer.token_to_id(name) for name in names]]
-    vectors = vectors - vectors.mean(0)
-    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    found = []
-    for first in draw.permutation(len(names))[:LISTS]:
-        near = np.argpartition(-(vectors @ vectors[first]), NEIGHBOURS)[:NEIGHBOURS]
-        others = [names[row] for row in near if row != first]
-        chosen = draw.choice(others, draw.integers(2, 7), replace=False)
-        found.append(" ".join(draw.permutation([names[first], *chosen])))
-    return found
+UNNATURAL, SHORT, ASKED = ("cover-lists", "cover-swapped", "wordnet"), ("dialogue", "made", "queries"), "queries"
+"""Sources: no language as it is spoken or written, what counts thrice in the solution, and twice after."""
+COURSES, TRAINED, RATE, BATCH, SHARE, SCALE = 2, 500, 0.006, 1024, 0.2, 20.0
+"""Courses of training whose mean is taken, their steps, the rate at their beginning, which falls to zero, texts in a
+step, the share of unnatural ones among them, and what multiplies cosines."""
+SPREAD, LENGTH, LETTER = 0.4, 4.0, 1 / 2
+"""The power of the spread by which directions are divided, the usual length of a row, and that of single letters."""
 
 
 def drawn(text: Path, name: str, draw: np.random.Generator) -> list[str]:
@@ -102,14 +106,14 @@ def drawn(text: Path, name: str, draw: np.random.Generator) -> list[str]:
     return found + [known[row] for row in draw.permutation(len(known))[:titles]]
 
 
-def sample(text: Path, data: Path, items: Path, teacher: Path) -> None:
+def sample(text: Path, data: Path, items: Path) -> None:
     """Texts of each source that has none yet, less what is evaluated on."""
     items.mkdir(parents=True, exist_ok=True)
     evaluated = Evaluated(data)
-    for name in ("lists", *SOURCES):
+    for name in SOURCES:
         place, draw = items / f"{name}.txt", np.random.default_rng(zlib.crc32(name.encode()))
         if not place.is_file():
-            found = lists(teacher, draw) if name == "lists" else drawn(text, name, draw)
+            found = drawn(text, name, draw)
             kept = [line for line in dict.fromkeys(found) if not evaluated.holds(line)]
             draw.shuffle(kept)
             write_text(place, "".join(f"{line}\n" for line in kept))
@@ -130,13 +134,16 @@ def chunks(items: Path) -> list[tuple[float, Path, list[str]]]:
 def read_by_teacher(output: Path, teacher: Path) -> None:
     """The teacher's vectors of all texts, of length 1; those that are there stay."""
     (output / "vectors").mkdir(exist_ok=True)
-    model = SentenceTransformer(str(teacher), device="cpu", model_kwargs={"dtype": torch.bfloat16})
-    model.max_seq_length = LONGEST
-    for _, file, texts in chunks(output / "items"):
-        if not file.is_file():
-            found = model.encode(texts, normalize_embeddings=True, convert_to_tensor=True, batch_size=64)
-            np.save(part := file.with_suffix(".part.npy"), found.float().numpy().astype(np.float16))
+    read = as_encoder(str(teacher), int8=True)
+    missing = [chunk for chunk in chunks(output / "items") if not chunk[1].is_file()]
+    for first in range(0, len(missing), TOGETHER):
+        some = missing[first : first + TOGETHER]
+        vectors = unit(read([text for _, _, texts in some for text in texts]))
+        for _, file, texts in some:
+            np.save(part := file.with_suffix(".part.npy"), vectors[: len(texts)].astype(np.float16))
             part.rename(file)
+            vectors = vectors[len(texts) :]
+        print(len(missing) - first - len(some), "files to go", flush=True)
 
 
 def least_squares(bags: sparse.csr_matrix, goals: np.ndarray, begin: np.ndarray, stiff: float) -> np.ndarray:
@@ -166,57 +173,115 @@ def least_squares(bags: sparse.csr_matrix, goals: np.ndarray, begin: np.ndarray,
     return table
 
 
-def solve(output: Path, teacher: Path) -> None:
-    """The table of the texts whose vectors are there, as it would ship: OUT/bundled."""
-    tokenizer, own = start(teacher)
-    known = [(texts, np.load(file)) for _, file, texts in chunks(output / "items") if file.is_file()]
-    found = np.concatenate([part for _, part in known]).astype(np.float32)
-    read = tokenizer.encode_batch_fast([line for texts, _ in known for line in texts], add_special_tokens=False)
+def known_texts(output: Path, tokenizer: Tokenizer) -> tuple[sparse.csr_matrix, np.ndarray, np.ndarray]:
+    """Counts of tokens (texts, vocabulary), the teacher's vectors (texts, d) and the source of each text."""
+    known = [(file.name, texts, np.load(file)) for _, file, texts in chunks(output / "items") if file.is_file()]
+    read = tokenizer.encode_batch_fast([line for _, texts, _ in known for line in texts], add_special_tokens=False)
     rows = [text.ids[:LONGEST] for text in read]
-    lengths = np.array([max(1, len(row)) for row in rows])
-    which = (np.repeat(np.arange(len(rows)), [len(row) for row in rows]), np.concatenate(rows).astype(int))
-    bags = sparse.csr_matrix((1 / np.sqrt(lengths[which[0]]), which), (len(rows), len(own)), dtype=np.float32)
-    directions = np.linalg.eigh(found.T @ found)[1][:, -SIZE:]
-    goals = found @ directions
-    goals -= goals.mean(0) / 2
-    share = (np.bincount(which[1], minlength=len(own)) + 1) / (len(which[1]) + len(own))
-    begin = own.numpy() @ directions
-    begin *= np.sqrt(COMMON / (COMMON + share))[:, None] / np.linalg.norm(begin, axis=1, keepdims=True)
+    places = (np.repeat(np.arange(len(rows)), [len(row) for row in rows]), np.concatenate(rows).astype(int))
+    shape = (len(rows), tokenizer.get_vocab_size())
+    counts = sparse.csr_matrix((np.ones(len(places[0]), np.float32), places), shape)
+    names = np.repeat([re.split("[.+]", name)[0] for name, _, _ in known], [len(texts) for _, texts, _ in known])
+    some = np.flatnonzero(np.diff(counts.indptr))
+    return counts[some], np.concatenate([part for _, _, part in known]).astype(np.float32)[some], names[some]
+
+
+def solved(counts: sparse.csr_matrix, found: np.ndarray, names: np.ndarray, own: np.ndarray) -> tuple[Any, ...]:
+    """The table of least squares (vocabulary, SIZE), and the directions (d, SIZE) that its columns stand for."""
+    natural, bags = found[~np.isin(names, UNNATURAL)], counts.copy()
+    bags.data /= np.repeat(np.sqrt(counts.sum(1).A1), np.diff(counts.indptr))
+    directions = np.linalg.eigh(natural.T @ natural)[1][:, -SIZE:]
+    goals = found @ directions - (natural @ directions).mean(0) / 2
+    share = counts.sum(0).A1 + 1
+    rarer = np.sqrt(COMMON / (COMMON + share / share.sum())).astype(np.float32)
+    begin = unit(own @ directions) * rarer[:, None]
     reached = bags @ begin
-    begin *= (reached * goals).sum() / (reached**2).sum()
-    stiff = STIFF * bags.multiply(bags).sum() / len(rows)
-    fitted = np.ones(len(rows), np.float32)
+    begin *= (reached * goals).sum() / (reached**2).sum()  # float32 throughout
+    stiff = STIFF * bags.multiply(bags).sum() / len(names)
+    weights = sparse.diags(np.where(np.isin(names, SHORT), np.sqrt(3), 1).astype(np.float32))
+    table, fitted = begin, np.ones(len(names), np.float32)
     for _ in range(ROUNDS):
-        table = least_squares(bags, goals * fitted[:, None], begin, stiff)
+        table = least_squares(weights @ bags, weights @ (goals * fitted[:, None]), begin, stiff)
         fitted = ((bags @ table) * goals).sum(1) / (goals**2).sum(1)
         fitted = np.clip(fitted / fitted.mean(), 0.4, 2.5)
-    print(len(rows), "texts; cosine to the goals", np.mean(cosines(bags @ table, goals)).round(4))
-    vocabulary = tokenizer.get_vocab()
-    weight = quiet(vocabulary, rounded(torch.from_numpy(table.astype(np.float32))))
+    return table, directions
+
+
+def trained(
+    counts: sparse.csr_matrix, found: np.ndarray, names: np.ndarray, solution: tuple[Any, ...], seed: int
+) -> Tensor:
+    """The table after training: texts find their teacher's vectors, and are as near to each other as those are."""
+    table, directions = solution
+    table = table * LENGTH / np.median(np.linalg.norm(table, axis=1))
+    weight, bridge = (torch.nn.Parameter(torch.from_numpy(part.copy())) for part in (table, directions))
+    groups = [{"params": [weight]}, {"params": [bridge], "slower": 0.05}]
+    learner = torch.optim.Adam(groups, betas=(0.9, 0.98), fused=True)
+    odd = np.isin(names, UNNATURAL)
+    usual = np.concatenate([np.flatnonzero(~odd), np.flatnonzero(names == ASKED)])
+    few = int(BATCH * SHARE)
+    draws = (batches(usual, BATCH - few, seed), batches(np.flatnonzero(odd), few, seed))
+    own = torch.eye(BATCH, dtype=torch.bool)
+    for step in range(TRAINED):
+        for group in learner.param_groups:
+            group["lr"] = RATE * (1 - step / TRAINED) * group.get("slower", 1.0)
+        rows = np.concatenate([next(draw) for draw in draws])
+        part, goal = counts[rows], F.normalize(torch.from_numpy(found[rows]), dim=-1)
+        ids, begins = (torch.from_numpy(place.astype(np.int64)) for place in (part.indices, part.indptr[:-1]))
+        told = torch.from_numpy(part.data)
+        mine = F.normalize(F.embedding_bag(ids, weight, begins, mode="sum", per_sample_weights=told), dim=-1)
+        alike, wanted = ((side @ side.T * SCALE).masked_fill(own, -1e4) for side in (mine, goal))
+        loss = F.kl_div(alike.log_softmax(-1), wanted.softmax(-1), reduction="batchmean")
+        loss = loss + both_ways(F.normalize(mine @ bridge.T, dim=-1) @ goal.T * SCALE)
+        learner.zero_grad()
+        loss.backward()
+        learner.step()
+    return weight.data
+
+
+def batches(rows: np.ndarray, size: int, seed: int) -> Iterator[np.ndarray]:
+    """Rows in random order, again and again, so many at a time."""
+    draw = np.random.default_rng(seed)
+    while True:
+        order = draw.permutation(rows)
+        yield from (order[first : first + size] for first in range(0, len(order) - size + 1, size))
+
+
+def finished(weight: Tensor, counts: sparse.csr_matrix, vocabulary: dict[str, int]) -> Tensor:
+    """A table as it ships: its directions nearer to one spread, single letters shorter, and signs next to nothing."""
+    usual = np.random.default_rng(0).choice(counts.shape[0], 20_000, replace=False)
+    weight = weight / torch.from_numpy(unit(counts[usual] @ weight.numpy()).std(0)) ** SPREAD
+    weight = quiet(vocabulary, rounded(weight * LENGTH / weight.norm(dim=1).median()))
     weight[[n for token, n in vocabulary.items() if re.fullmatch("(##)?[a-z]", token)]] *= LETTER
+    return weight
+
+
+def make(output: Path, teacher: Path) -> None:
+    """The table of the texts whose vectors are there, as it would ship: OUT/bundled."""
+    torch.manual_seed(0)
+    tokenizer, own = start(teacher)
+    told = known_texts(output, tokenizer)
+    solution = solved(*told, own.numpy())
+    courses = [trained(*told, solution, seed) for seed in range(COURSES)]
+    weight = finished(sum(course / course.norm() for course in courses), told[0], tokenizer.get_vocab())
+    print(len(told[2]), "texts")
     save_half(SentenceTransformer(modules=[StaticEmbedding(tokenizer, weight.numpy())]), output / "bundled")
-
-
-def cosines(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """The cosine of each row with that of the other side."""
-    return (left * right).sum(1) / np.linalg.norm(left, axis=1) / np.linalg.norm(right, axis=1)
 
 
 def main() -> None:
     """Run one stage."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("stage", choices=("sample", "vectors", "solve"))
+    parser.add_argument("stage", choices=("sample", "vectors", "table"))
     parser.add_argument("--text", type=Path, help="folder of the sources")
     parser.add_argument("--data", type=Path, help="folder of evaluation sets")
     parser.add_argument("--output", type=Path, required=True)
     options = parser.parse_args()
     teacher = Path(base_of("all-MiniLM-L6-v2"))
     if options.stage == "sample":
-        sample(options.text, options.data, options.output / "items", teacher)
+        sample(options.text, options.data, options.output / "items")
     elif options.stage == "vectors":
         read_by_teacher(options.output, teacher)
     else:
-        solve(options.output, teacher)
+        make(options.output, teacher)
 
 
 if __name__ == "__main__":

@@ -221,7 +221,10 @@ class Evaluated:
         return [word for _, word in order[: len(line) // 5 + 1]]
 
     def holds(self, line: str) -> bool:
-        """Whether a line is one of them, or nearly."""
+        """Whether a line, or what stands in it behind a colon, is one of them, or nearly."""
+        return self._near(line) or self._near(line.partition(": ")[2])
+
+    def _near(self, line: str) -> bool:
         told = words(line)
         if told in self.exact:
             return True
