@@ -12,10 +12,8 @@ from selfsent.errors import SettingsError
 Part = Literal["noun", "verb", "adj", "adv"]
 PARTS: tuple[Part, ...] = ("noun", "verb", "adj", "adv")
 _DIRECTORIES = (
-    "/usr/share/wordnet",
-    "/usr/share/wordnet/dict",
-    "/usr/local/WordNet-3.0/dict",
-    "/opt/homebrew/share/wordnet",
+    *("/usr/share/wordnet", "/usr/share/wordnet/dict"),
+    *("/usr/local/WordNet-3.0/dict", "/opt/homebrew/share/wordnet"),
 )
 _TYPES: dict[str, Part] = {"1": "noun", "2": "verb", "3": "adj", "4": "adv", "5": "adj"}
 

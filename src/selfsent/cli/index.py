@@ -130,9 +130,6 @@ def _told(added: Added, more: bool) -> str:
     """What became of the rows; empty if all of them are new in a new index."""
     parts = [f"{counted(added.new, 'vector')} added"] if more else []
     parts += [f"{added.known:,} of the texts were there already"] if added.known else []
-    if added.replaced:
-        parts.append(
-            f"{counted(added.replaced, 'row')} replaced by {'a later one' if added.replaced == 1 else 'later ones'}"
-            " with the same id"
-        )
+    later = "a later one" if added.replaced == 1 else "later ones"
+    parts += [f"{counted(added.replaced, 'row')} replaced by {later} with the same id"] if added.replaced else []
     return ", ".join(parts)

@@ -156,10 +156,8 @@ def split_documents(
     if count is None and total >= 2 * HELD_MINIMUM:
         count = max(HELD_MINIMUM, min(round(HELD_SHARE * total), _fitting(sizes[order], MAX_SENTENCES)))
     elif count is None and (count := round(HELD_OF_FEW * total)) < HELD_LEAST:
-        raise DataError(
-            f"too few {what} to hold any out: the corpus has {total}, and {round(HELD_LEAST / HELD_OF_FEW)} are needed;"
-            f" hold_out={HELD_LEAST} needs fewer"
-        )
+        there = f"the corpus has {total}, and {round(HELD_LEAST / HELD_OF_FEW)} are needed"
+        raise DataError(f"too few {what} to hold any out: {there}; hold_out={HELD_LEAST} needs fewer")
     if not single and sizes[order[:count]].max() < 2:
         raise DataError(NO_NEIGHBOURS)
     held = np.isin(documents, names[order[:count]])

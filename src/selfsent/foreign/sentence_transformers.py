@@ -21,8 +21,6 @@ def load_with(directory: str, classes: Mapping[str, type[Any]], **options: Any) 
 
     if load := getattr(SentenceTransformer, "_load_with_module_classes", None):
         return load(directory, dict(classes), **options)
-    raise BaseEncoderError(
-        f"{directory} has modules of selfsent's own, and sentence-transformers"
-        f" {metadata.version('sentence-transformers')} has no _load_with_module_classes to load them with: install"
-        " another version of it"
-    )
+    peer = f"sentence-transformers {metadata.version('sentence-transformers')}"
+    lacking = f"{peer} has no _load_with_module_classes to load them with: install another version of it"
+    raise BaseEncoderError(f"{directory} has modules of selfsent's own, and {lacking}")

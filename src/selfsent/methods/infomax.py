@@ -86,10 +86,9 @@ class InfomaxLearner(Learner):
         put_head(model, options)
         size = model.embedding_size
         if (width := getattr(model.pooling_module, "embedding_dimension", size)) != size:
-            raise BaseEncoderError(
-                f"infomax compares sentences with their tokens, and this base narrows its vectors from {width} to"
-                f" {size} numbers after the pooling: choose another base"
-            )
+            narrowed = f"this base narrows its vectors from {width} to {size} numbers after the pooling"
+            problem = f"infomax compares sentences with their tokens, and {narrowed}"
+            raise BaseEncoderError(f"{problem}: choose another base")
         mlp = options.discriminator == "mlp"
         self.local_head, self.global_head = (Residual(size) if mlp else nn.Identity() for _ in range(2))
 

@@ -114,10 +114,9 @@ def whitening_map(moments: Moments, options: Whitening) -> tuple[Tensor, Tensor]
     usable = int((variances > _FLAT * variances[0]).sum())
     kept = options.dimensions or usable
     if usable == 0 or kept > usable:
-        raise SettingsError(
-            f"the {int(moments.number)} sentences vary in {usable} of {len(variances)} directions, not in {kept or 1}:"
-            " lower `dimensions`, give ridge=0.01, or give more sentences"
-        )
+        vary = f"vary in {usable} of {len(variances)} directions, not in {kept or 1}"
+        advice = "lower `dimensions`, give ridge=0.01, or give more sentences"
+        raise SettingsError(f"the {int(moments.number)} sentences {vary}: {advice}")
     if kept < len(variances) and not options.dimensions:
         logger.warning("the sentences vary in %d of %d directions: only these are kept", kept, len(variances))
     weight = (directions[:, :kept] * variances[:kept] ** (-options.strength / 2)).T

@@ -109,10 +109,9 @@ def refuse_unsafe(directory: Path) -> None:
         beside = {True: [folder / "adapter_model.safetensors"], False: whole}
         pickles = [path for path in weights if not any(f.is_file() for f in beside[path.stem.startswith("adapter")])]
         if pickles:
-            raise BaseEncoderError(
-                f"{min(pickles)} is a pickle, which may run code when it is opened: only safetensors are read; ask"
-                " for a safetensors version, or convert it if you trust it: SentenceTransformer(MODEL).save(DIRECTORY)"
-            )
+            problem = f"{min(pickles)} is a pickle, which may run code when it is opened: only safetensors are read"
+            convert = "convert it if you trust it: SentenceTransformer(MODEL).save(DIRECTORY)"
+            raise BaseEncoderError(f"{problem}; ask for a safetensors version, or {convert}")
         for file in sorted(folder.glob("*.safetensors.index.json")):  # by its end a part is read as what it is
             parts = read_json(file).get("weight_map")
             if not isinstance(parts, dict) or not all(_PART.fullmatch(str(part)) for part in parts.values()):

@@ -122,10 +122,8 @@ def export(model: Encoder, output: Path, normalize: bool = False) -> Exported:
         difference = float(np.abs(expected - found).max())
         cosine = float(((expected * found).sum(axis=1) / np.maximum(np.linalg.norm(found, axis=1), 1e-12)).min())
         if not difference <= TOLERANCE:
-            raise OutputError(
-                f"nothing was written: a vector of the graph differs from torch's by {difference:.1e},"
-                f" and {TOLERANCE:.0e} is allowed: this architecture cannot be exported"
-            )
+            less = f"a vector of the graph differs from torch's by {difference:.1e}, and {TOLERANCE:.0e} is allowed"
+            raise OutputError(f"nothing was written: {less}: this architecture cannot be exported")
         unit, size = normalize or model.ends_normalized, expected.shape[1]
         done = Exported(unit, size, longest, prompt_of(model), difference, cosine)
         write_json(directory / _ABOUT, asdict(done))

@@ -72,10 +72,8 @@ def load_encoder(
     except Exception as error:  # libraries raise anything over a damaged file
         raise BaseEncoderError(f"{base} cannot be loaded as an encoder: {first_line(error)}") from error
     if difference:
-        raise BaseEncoderError(
-            f"selfsent cannot use {base}: for the same text it gets other {difference} than sentence-transformers does,"
-            " which may use a chat template"
-        )
+        other = f"other {difference} than sentence-transformers does, which may use a chat template"
+        raise BaseEncoderError(f"selfsent cannot use {base}: for the same text it gets {other}")
     if (directory / SEARCH_FILE).is_file():
         about = read_json(directory / SEARCH_FILE)
         weight = about.get("lexical_weight")

@@ -58,10 +58,8 @@ class NewBase:
         *layers, size = map(int, (found[2] or SIZES[kind]).split("x"))
         fits = (kind in TRANSFORMERS) == bool(layers) and all(1 <= number <= _LARGEST for number in (*layers, size))
         if not fits or (layers and size % _HEAD):
-            raise BaseEncoderError(
-                f"{name}: the size is a number of 1 to {_LARGEST}, and of {' and '.join(TRANSFORMERS)} LAYERSxWIDTH,"
-                f" the width a multiple of {_HEAD}"
-            )
+            shape = f"of {' and '.join(TRANSFORMERS)} LAYERSxWIDTH, the width a multiple of {_HEAD}"
+            raise BaseEncoderError(f"{name}: the size is a number of 1 to {_LARGEST}, and {shape}")
         if kind == TABLE and source:
             raise BaseEncoderError(f"{name}: {TABLE} has random vectors, and takes a size alone, as in {TABLE}:100")
         return cls(kind, size, source, *layers)

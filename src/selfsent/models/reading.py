@@ -32,10 +32,8 @@ def reading_notice(model: Encoder, texts: Sequence[str]) -> str | None:
         advice = "it can hardly read this text, choose another one, or add `clean` where the texts hold markup or URLs"
         return f"{fact}: {advice}"
     if (pieces := pieces_of_a_word(model, texts)) >= PIECES and model.vocabulary_size in _ONE_LANGUAGE:
-        return (
-            f"this encoder was probably made for another language: it splits the words of this text into {pieces:.1f}"
-            " pieces each, where 1.1 to 1.4 are normal; choose another one"
-        )
+        fact = f"it splits the words of this text into {pieces:.1f} pieces each, where 1.1 to 1.4 are normal"
+        return f"this encoder was probably made for another language: {fact}; choose another one"
     return None
 
 

@@ -145,10 +145,8 @@ class BestCheckpoint:
             return {}, {}
         about = progress_in(self.directory)
         if not about:
-            raise TrainingError(
-                f"{self.directory} is damaged, and the model of the best score is lost",
-                "remove it to keep the model of the last step, or train with overwrite=True",
-            )
+            advice = "remove it to keep the model of the last step, or train with overwrite=True"
+            raise TrainingError(f"{self.directory} is damaged, and the model of the best score is lost", advice)
         return load_file(str(self.directory / _LEARNER)), {name: about[name] for name in ("step", "score")}
 
     def forget(self) -> None:

@@ -76,10 +76,9 @@ def _classes(wanted: Labels, method: str, corpus: Corpus) -> KnownLabels:
         raise SettingsError(f"row {none[0] + 1} of the corpus has the class {name}, which means none: leave it out")
     most = wanted.classes or _MOST_CLASSES
     if len(names) > most:
-        raise SettingsError(
-            f"the label column holds {len(names):,} classes, more than"
-            f" {f'classes={most}' if wanted.classes else f'{most:,}'}: is it the right column?"
-        )
+        limit = f"classes={most}" if wanted.classes else f"{most:,}"
+        problem = f"the label column holds {len(names):,} classes, more than {limit}"
+        raise SettingsError(f"{problem}: is it the right column?")
     return codes.astype(np.int64), names
 
 

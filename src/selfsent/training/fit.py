@@ -359,10 +359,8 @@ def fitted(plan: Plan, sentences: int, notice: Notice) -> Settings:
         settings = settings.but(batch_size=max(1, fits))
     check_batch_size(plan.method, plan.options, settings.batch_size)
     if settings.batch_size < world_size() * settings.accumulate:
-        raise SettingsError(
-            f"batch_size={settings.batch_size} is too small for {world_size()} processes"
-            f" with {settings.accumulate} micro-batches each"
-        )
+        parts = f"{world_size()} processes with {settings.accumulate} micro-batches each"
+        raise SettingsError(f"batch_size={settings.batch_size} is too small for {parts}")
     if batchwise and settings.batch_size % world_size():
         raise SettingsError(f"batch_size={settings.batch_size} cannot be shared evenly by {world_size()} processes")
     return settings

@@ -271,14 +271,10 @@ class Loop:
     def checkpoint(self) -> None:
         """Save the state of the run."""
         if rank() == 0:
-            progress = {
-                "step": self.step,
-                "spent": self.budget.spent if self.budget else None,
-                "best": self.best.score if math.isfinite(self.best.score) else None,
-                "dev": self.run_config.dev,
-                "start_health": self.start_health.__dict__ if self.start_health else None,
-                "sound": self.sound,
-            }
+            progress: dict[str, Any] = {"step": self.step, "sound": self.sound, "dev": self.run_config.dev}
+            progress["spent"] = self.budget.spent if self.budget else None
+            progress["best"] = self.best.score if math.isfinite(self.best.score) else None
+            progress["start_health"] = vars(self.start_health) if self.start_health else None
             save_checkpoint(self.directory.checkpoint_at(self.step), self.learner, self.optimizer, progress)
             self.directory.drop_old_checkpoints(self.run_config.keep or KEPT, self.sound)
         self.saved = time.perf_counter()
