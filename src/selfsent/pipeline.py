@@ -90,9 +90,8 @@ class Request:
             changes = {"columns": True, **changes}
         plan = make_plan(method, self.base, **changes)
         if augmenters and plan.columns < 2:
-            raise SettingsError(
-                f"views= makes two views, and {method.name} reads one: give method=bootstrap, ntxent, simcse or mnrl"
-            )
+            advice = "give method=bootstrap, ntxent, simcse or mnrl"
+            raise SettingsError(f"views= makes two views, and {method.name} reads one: {advice}")
         if plan.keep_adapter and self.run_config.warranty is not None:
             raise SettingsError("a warranty mixes whole weights: leave out keep_adapter")
         return plan, augmenters
@@ -280,10 +279,9 @@ def _notices(plan: Plan, corpus: Corpus, hold_out: HoldOut, request: Request) ->
     if method == "tsdae" and (
         labelled := [name for name in trained_by(resolve(plan.base)) if name in METHODS and METHODS[name].supervised]
     ):
-        yield (
-            f"this base was trained by {labelled[0]} before: tsdae after labels made models worse"
-            " (sentence-transformers issues 962 and 1131); train tsdae first and with labels afterwards"
-        )
+        worse = "tsdae after labels made models worse (sentence-transformers issues 962 and 1131)"
+        advice = "train tsdae first and with labels afterwards"
+        yield f"this base was trained by {labelled[0]} before: {worse}; {advice}"
     if plan.ignored:
         ignored = ", ".join(f"`{name}`" for name in plan.ignored)
         yield f"{method} takes no steps: {ignored} {'is' if len(plan.ignored) == 1 else 'are'} ignored"

@@ -190,9 +190,8 @@ class Comparison:
             both = method in given and method in self.before
             difference = first_difference(self.before[method], given[method]) if both else None
             if difference and record.is_file() and not read_json(record).get("stopped"):
-                raise RunError(
-                    f"the comparison cannot be resumed: {method}: {difference}; use the old value, or another name"
-                )
+                advice = "use the old value, or another name"
+                raise RunError(f"the comparison cannot be resumed: {method}: {difference}; {advice}")
 
     def _untrained(self, task: Callable[[Scored], Score]) -> tuple[dict[str, Score], dict[Base, float]]:
         """The score of each untrained base, by name, and its time in seconds."""

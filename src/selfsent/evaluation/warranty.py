@@ -91,10 +91,9 @@ class Warranty:
             return f"Keep your model; rank with words: {self._why}."
         found = self.tried[self.chosen]
         dev, test = (less.shown for less in self._gains(self.chosen))
-        return (
-            f"Kept {found.share:.0%} of the training. As search ranks, that is {dev} over the base on the half of the"
-            f" exam that chose it, and {test} on the other half; on {self.guard} it loses {max(0.0, found.loss):.2f}."
-        )
+        gains = f"that is {dev} over the base on the half of the exam that chose it, and {test} on the other half"
+        loss = f"on {self.guard} it loses {max(0.0, found.loss):.2f}"
+        return f"Kept {found.share:.0%} of the training. As search ranks, {gains}; {loss}."
 
     @property
     def _why(self) -> str:

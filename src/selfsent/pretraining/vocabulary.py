@@ -101,9 +101,8 @@ def train_vocabulary(corpus: Corpus, options: VocabularyOptions, notice: Callabl
     # WordPiece has each character twice: at the beginning of a word, and within it.
     least = len(special) + len(alphabet) * (2 if words else 1)
     if least > size:
-        raise SettingsError(
-            f"vocabulary_size is {size}; the text has {len(alphabet):,} characters, which alone need {least:,} entries"
-        )
+        needed = f"{len(alphabet):,} characters, which alone need {least:,} entries"
+        raise SettingsError(f"vocabulary_size is {size}; the text has {needed}")
     texts = _sample(corpus, _SENTENCES)
     common: dict[str, Any] = {"vocab_size": size, "initial_alphabet": alphabet, "show_progress": False}
     if words:

@@ -141,9 +141,8 @@ def encode_to_file(
             if not done:
                 _remove_parts(output)
                 raise
-            raise KeyboardInterrupt(
-                f"interrupted: {done:,} of {counted(len(corpus), 'text')} are done, the same command goes on from there"
-            ) from None
+            share = f"{done:,} of {counted(len(corpus), 'text')} are done"
+            raise KeyboardInterrupt(f"interrupted: {share}, the same command goes on from there") from None
         _remove_parts(output)
     return Encoded(len(inputs), model.embedding_size, kept, inputs.dropped)
 

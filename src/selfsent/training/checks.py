@@ -93,10 +93,8 @@ def _scaled(wanted: Labels, method: str, corpus: Corpus) -> np.ndarray:
     if not wanted.low <= low / scale <= high / scale <= wanted.high:
         possible = low >= 0 or wanted.low < 0
         advice = f"give scale={max(abs(low), abs(high)):g}" if possible else "add a number to all of them"
-        raise SettingsError(
-            f"scores reach from {low:g} to {high:g}, which divided by scale={scale:g} leaves {method}'s range of"
-            f" {wanted.low:g} to {wanted.high:g}: {advice}"
-        )
+        left = f"divided by scale={scale:g} leaves {method}'s range of {wanted.low:g} to {wanted.high:g}"
+        raise SettingsError(f"scores reach from {low:g} to {high:g}, which {left}: {advice}")
     return scores.astype(np.float32)
 
 
@@ -152,7 +150,6 @@ def reject_alike(batches: Batches) -> None:
     rows = batches.rows_at(0)
     views = [view for view in batches.views_of(rows, 0) if view.given_targets is None]
     if len(rows) > 1 and views and all(bool((view.texts == view.texts[0]).all()) for view in views):
-        raise SettingsError(
-            "all sentences of a batch are the same to this base once cut and damaged, so that nothing can be"
-            " learned: raise max_length, weaken the noise, or take a base that knows the language"
-        )
+        problem = "all sentences of a batch are the same to this base once cut and damaged"
+        advice = "raise max_length, weaken the noise, or take a base that knows the language"
+        raise SettingsError(f"{problem}, so that nothing can be learned: {advice}")

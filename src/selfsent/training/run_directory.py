@@ -173,13 +173,11 @@ class RunDirectory:
         self.record["asked"] = before
         if difference := first_difference(before, self._config, exclude=free):
             if self.status == "finished":
-                raise RunError(
-                    f"{self.path} is finished, and nothing of it can be done otherwise: {difference}; to train its"
-                    f" model on, name {self.model} as `base` with another `output`, or overwrite=True to start again"
-                )
-            raise RunError(
-                f"{self.path} cannot be resumed: {difference}; use the old value, overwrite=True, or another `output`"
-            )
+                problem = f"{self.path} is finished, and nothing of it can be done otherwise: {difference}"
+                advice = f"name {self.model} as `base` with another `output`, or overwrite=True to start again"
+                raise RunError(f"{problem}; to train its model on, {advice}")
+            advice = "use the old value, overwrite=True, or another `output`"
+            raise RunError(f"{self.path} cannot be resumed: {difference}; {advice}")
 
     def begin(self, steps: bool = True) -> None:
         """Write the first files of a new run, replacing an old one; a resumed run keeps its files.

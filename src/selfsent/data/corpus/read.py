@@ -166,9 +166,8 @@ def _build(source: Source, folder: Path, options: list[object], **how: Any) -> C
             shutil.rmtree(building, ignore_errors=True)
         return corpus
     except OSError as error:
-        raise CorpusError(
-            f"{folder}: cannot write the corpus cache: {error.strerror or error}; set SELFSENT_CACHE to another folder"
-        ) from error
+        problem = f"{folder}: cannot write the corpus cache: {error.strerror or error}"
+        raise CorpusError(f"{problem}; set SELFSENT_CACHE to another folder") from error
 
 
 def _key(identity: object, options: list[object]) -> str:

@@ -75,9 +75,8 @@ class CheckpointDecoder(nn.Module):
                 if name == "EncDecAttention":  # T5 has a norm for the query alone
                     module.layer_norm = nn.Identity()
         if missing or not replaced:
-            raise BaseEncoderError(
-                f"tsdae needs the decoder of this {config.model_type!r}: give the whole checkpoint of a BART or T5"
-            )
+            advice = "give the whole checkpoint of a BART or T5"
+            raise BaseEncoderError(f"tsdae needs the decoder of this {config.model_type!r}: {advice}")
         size, width = model.embedding_size, int(config.hidden_size)
         self.fit = nn.Identity() if size == width else nn.Linear(size, width)
         self.start = start_for(model, (language_model.generation_config.decoder_start_token_id, config.pad_token_id))
