@@ -57,11 +57,8 @@ def outline(name: str | Path, mirror: str | Path | None = None) -> dict[str, Any
         records = records_of(recipe)
         repeats |= {*recipe.shows, *(f"{record['paper']} {record['table']}" for record in records)}
         needs |= {need.name: dataclasses.asdict(need) for need in needs_of(recipe, mirror)}
-        variants[variant or ""] = {
-            "methods": [stage.method.name for stage in recipe.stages],
-            "encoder": recipe.encoder,
-            "rows": list(dict.fromkeys(f"{row['paper']} {row['table']}: {row['method']}" for row in records)),
-            "shows": list(recipe.shows),
-        }
+        rows = dict.fromkeys(f"{row['paper']} {row['table']}: {row['method']}" for row in records)
+        own = {"methods": [stage.method.name for stage in recipe.stages], "encoder": recipe.encoder}
+        variants[variant or ""] = own | {"rows": list(rows), "shows": list(recipe.shows)}
     about = {"name": path.stem, "title": str(document.get("title", "")), "repeats": sorted(repeats)}
     return about | {"needs": list(needs.values()), "variants": variants}

@@ -22,16 +22,12 @@ ROW = ("paper", "table", "method", "group")
 AGGREGATION = "its STS12-16 scores are weighted means over sub-sets, not `all`: not comparable with the other rows"
 
 _STS = {"sts12": "STS12", "sts13": "STS13", "sts14": "STS14", "sts15": "STS15", "sts16": "STS16", "stsb": "STSb"}
+_USEB = {"askubuntu": "AskUbuntu", "cqadupstack": "CQADupStack", "twitterpara": "TwitterPara", "scidocs": "SciDocs"}
 _STS17 = ("en-en", "es-es", "ar-ar", "en-ar", "en-de", "en-tr")
 DATASETS: dict[str, dict[str, str]] = {
     "sts": _STS | {"sickr-test": "SICK-R"},
     "transfer": {"sst2": "SST"} | {name: name.upper() for name in ("mr", "cr", "subj", "mpqa", "trec", "mrpc")},
-    "useb": {
-        "askubuntu": "AskUbuntu",
-        "cqadupstack": "CQADupStack",
-        "twitterpara": "TwitterPara",
-        "scidocs": "SciDocs",
-    },
+    "useb": _USEB,
     "afs": {"afs": "AFS"},
     "sts17": {f"sts17-{pair}": f"STS17 {pair.upper()}" for pair in _STS17}
     | {"sts17-es-en": "STS17 EN-ES", "sts17-fr-en": "STS17 EN-FR"},

@@ -40,15 +40,14 @@ def run_page(
     """
     config = record.get("asked", {})
     corpus, settings = config.get("corpus", {}), config.get("settings", {})
+    used = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in settings.items() if value is not None)
     about = {
         **{name: config.get(name) for name in ("method", "base", "pooling")},
         "corpus": corpus.get("source"),
         "sentences": f"{corpus.get('sentences', 0):,}",
         "steps": record.get("steps"),
         "seconds": round(record["seconds"], 1) if "seconds" in record else None,
-        "settings": ", ".join(
-            f"{key.replace('_', ' ')} {value}" for key, value in settings.items() if value is not None
-        ),
+        "settings": used,
         "versions": ", ".join(f"{name} {version}" for name, version in record.get("versions", {}).items()),
     }
     logs = {title: [(one["step"], one[key]) for one in metrics if key in one] for key, title in _CURVES.items()}

@@ -36,8 +36,7 @@ _MAGIC = {
     b"PAR1": "a parquet file: its name must end in .parquet",
     b"BZh": "bzip2-compressed: its name must end in .bz2",
     b"%PDF-": "a PDF document",
-    b"\xff\xfe": "UTF-16 text: convert it to UTF-8",
-    b"\xfe\xff": "UTF-16 text: convert it to UTF-8",
+    **dict.fromkeys((b"\xff\xfe", b"\xfe\xff"), "UTF-16 text: convert it to UTF-8"),
 }
 
 
