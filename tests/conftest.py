@@ -24,6 +24,16 @@ def frozen_modules():
         gc.freeze()
 
 
+def pytest_collection_modifyitems(items):
+    import tiny
+
+    if not tiny.has_lora():
+        skipped = pytest.mark.skip(reason="peft is missing, or too old for this transformers")
+        for item in items:
+            if item.path.name in ("test_lora.py", "test_lora_runs.py", "test_adapters.py"):
+                item.add_marker(skipped)
+
+
 @pytest.fixture(scope="session")
 def base_of(tmp_path_factory):
     """The directory of a tiny base of an architecture of `tiny.ARCHITECTURES`; made once for each set of changes."""

@@ -16,6 +16,18 @@ INNER = [f"##{letter}" for letter in CONSONANTS + VOWELS]
 """Listed for the trainer of word pieces, which numbers what it finds by itself in another order in every process."""
 
 
+def has_lora():
+    """Whether peft is new enough for this transformers: a release of one may come before that of the other."""
+    from selfsent.errors import SettingsError
+    from selfsent.models.lora import require_peft
+
+    try:
+        require_peft()
+    except SettingsError:
+        return False
+    return True
+
+
 def make_sentences(count, seed=0, words=(2, 14)):
     """Distinct sentences of made-up words, which a small tokenizer splits into one to four tokens."""
     rng = random.Random(seed)

@@ -58,6 +58,8 @@ RUNS = {
     "ct, lora": {"lora": 4, "negatives": 2},
     "mnrl, lora cached": {"lora": 4, "hard_negatives": True},
 }
+if not tiny.has_lora():
+    RUNS = {name: options for name, options in RUNS.items() if "lora" not in options}
 RECIPE = """\
 base: {base}
 all:
@@ -78,7 +80,7 @@ PLACES = [
 ]
 SOON = [
     *(("bert", run) for run in ("tsdae", "tsdae, accumulated", "simcse", "simcse, cached", "infomax", "mnrl")),
-    *(("bert", run) for run in ("bootstrap", "bootstrap, cached", "ct", "distil", "mnrl, lora cached")),
+    *(("bert", run) for run in ("bootstrap", "bootstrap, cached", "ct", "distil", "mnrl, lora cached") if run in RUNS),
     ("bert", "softmax, accumulated"),
     (tiny.STATIC, "neighbours"),
 ]

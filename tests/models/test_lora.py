@@ -207,6 +207,12 @@ def test_without_peft_it_says_what_to_install(base_of, tmp_path, monkeypatch):
             run(base, tmp_path / "run", **options)
 
 
+def test_a_peft_that_is_too_old_for_transformers_is_told(base_of, tmp_path, monkeypatch):
+    monkeypatch.setattr("transformers.integrations.peft.MIN_PEFT_VERSION", "99.0")
+    with pytest.raises(SettingsError, match=r"wants peft 99\.0 or newer, here is \d"):
+        run(base_of("bert"), tmp_path / "run")
+
+
 def test_an_adapter_names_a_hub_id_or_an_absolute_path(base_of, monkeypatch):
     base = base_of("bert")
     monkeypatch.setattr("selfsent.models.bases._from_hub", lambda name: base)

@@ -7,6 +7,7 @@ arXiv:2106.09685).
 from __future__ import annotations
 
 import warnings
+from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Any
 
@@ -24,13 +25,21 @@ _NAME = "default"
 
 
 def require_peft() -> None:
-    """Check that the library is there.
+    """Check that the library is there, and new enough for this transformers.
 
     Raises:
         SettingsError: it is not.
     """
     if find_spec("peft") is None:
         raise SettingsError("LoRA needs peft: pip install 'selfsent[lora]'")
+    from transformers.integrations.peft import MIN_PEFT_VERSION
+    from transformers.utils import check_peft_version
+
+    try:
+        check_peft_version(MIN_PEFT_VERSION)
+    except ValueError:
+        wants = f"this transformers wants peft {MIN_PEFT_VERSION} or newer, here is {version('peft')}"
+        raise SettingsError(f"LoRA needs another peft: {wants}") from None
 
 
 def put_lora(model: Encoder, rank: int, base: str) -> None:
