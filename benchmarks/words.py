@@ -92,12 +92,13 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=3)
     parser.add_argument("--output", type=Path, help="write all figures as JSON")
     options = parser.parse_args()
-    texts = selfsent.read_corpus(options.corpus).texts(np.arange(options.texts))
+    corpus = selfsent.read_corpus(options.corpus)
+    texts = corpus.texts(np.arange(min(options.texts, len(corpus))))
     draw = np.random.default_rng(0)
     queries = [" ".join(texts[row].split()[:6]) for row in draw.integers(len(texts), size=options.queries)]
     with tempfile.TemporaryDirectory() as name:
-        encoder, corpus = load_encoder("bundled"), selfsent.read_corpus([{"text": each} for each in texts])
-        write_index(encoder, corpus, Path(name) / "index", "bundled", fingerprint(encoder), language="english")
+        encoder, rows = load_encoder("bundled"), selfsent.read_corpus([{"text": each} for each in texts])
+        write_index(encoder, rows, Path(name) / "index", "bundled", fingerprint(encoder), language="english")
         index = Index(Path(name) / "index")
         vectors = np.ones((1, index.size), np.float32)
         few = queries[:FEW]
