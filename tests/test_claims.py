@@ -23,7 +23,18 @@ def script():
 def test_the_page_is_what_the_script_makes_of_the_raw_figures(script):
     text, figures = script["made"]()
     assert text in (ROOT / "docs" / "claims.md").read_text(encoding="utf-8")
-    assert figures == script["read_json"](script["RAW"] / "claims.json")["rows"]
+    assert rounded(figures) == rounded(script["read_json"](script["RAW"] / "claims.json")["rows"])
+
+
+def rounded(value):
+    """The last digits depend on the version of scipy."""
+    if isinstance(value, dict):
+        return {name: rounded(each) for name, each in value.items()}
+    return (
+        [rounded(each) for each in value]
+        if isinstance(value, list | tuple)
+        else (round(value, 6) if isinstance(value, float) else value)
+    )
 
 
 def test_each_command_names_a_recipe_and_one_of_its_variants():

