@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from campaign import COUNTS
+from server import REQUESTS
 
 ROOT = Path(__file__).parents[1]
 RESULTS, PAGE = ROOT / "docs" / "results" / "reliability", ROOT / "docs" / "reliability.md"
@@ -25,7 +26,7 @@ WHAT = {
     "fuzz": ("Mutated inputs", "kind"),
     "hostile": ("Hostile models and texts", "kind"),
     "endpoints": ("Language models' servers that lie", "kind"),
-    "server": ("Attacks on `serve`", "kind"),
+    "server": ("Hostile requests to `serve`", "kind"),
     "soak": ("Long runs", "kind"),
     "upgrade": ("Upgrades", "kind"),
 }
@@ -40,7 +41,7 @@ def main() -> None:
         cases = known[name]
         tried = sum(map(_examples, cases))
         good = tried - sum(bool(case["fault"]) for case in cases)
-        lines.append(f"| {title} | {tried:,} | {good:,} | {COUNTS[name][0]:,} |")
+        lines.append(f"| {title} | {tried:,} | {good:,} | {REQUESTS if name == 'server' else COUNTS[name][0]:,} |")
         if cases:
             tables += ["", f"## {title}", "", *_table(cases, key)]
     text = PAGE.read_text(encoding="utf-8")
