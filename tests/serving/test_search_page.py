@@ -117,4 +117,5 @@ def test_the_page_asks_for_the_token(opened, engine, serving):
         assert not page.locator("#token").is_visible()
         page.reload()
         find(page, "invoice")
-        assert page.locator("#hits button").first.text_content() == "id: T-2"
+        # The page searches for "printer" again by itself, and either answer may come first.
+        page.locator("#hits li:first-child button", has_text="id: T-2").wait_for()
