@@ -117,5 +117,5 @@ def test_the_page_asks_for_the_token(opened, engine, serving):
         assert not page.locator("#token").is_visible()
         page.reload()
         find(page, "invoice")
-        # The page searches for "printer" again by itself, and either answer may come first.
+        # The page searches for "printer" again by itself, whose hits may be seen before.
         page.locator("#hits li:first-child button", has_text="id: T-2").wait_for()
