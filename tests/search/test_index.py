@@ -456,6 +456,7 @@ def test_a_changed_byte_is_found(encoder, rows, more, tmp_path, monkeypatch, fil
         (SUMS, '"sums"', '"suns"'),
         (SUMS, '"version"', '"vers"'),
         (SUMS, "}", ""),
+        (SUMS, '"checksum": ', '"checksum": 1'),
     ],
 )
 def test_changes_of_what_describes_an_index_are_found(made, tmp_path, file, old, new):

@@ -107,6 +107,11 @@ def test_a_query_does_not_find_itself(depth, monkeypatch):
     assert found == pytest.approx(by_pytrec(ids, grades, scores, depth, itself), abs=1e-6)
 
 
+def test_a_judgement_of_itself_counts_as_not_found():
+    task = RetrievalTask("toy", ["q 0"], ["d 0", "d 1", "d 2"], [{0: 1, 1: 1}], itself=[0])
+    assert figures(task.score(Scores([[3, 2, 1]])))["recall@100"] == 50
+
+
 def test_queries_without_an_answer_are_left_out():
     ids, grades, scores = made()
     without = [
