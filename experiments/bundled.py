@@ -3,7 +3,7 @@
     python experiments/free_text.py --output TEXT ...                                # gathers the text
     python experiments/bundled.py sample  --text TEXT --output OUT
     python experiments/bundled.py encoder --output OUT --teacher all-MiniLM-L6-v2    # bundled-encoder
-    python experiments/bundled.py raw     --text TEXT --output OUT                   # bundled-raw-static
+    python experiments/bundled.py raw     --text TEXT --output OUT                   # a table from text alone
 
 `sample` draws sentences, passages and titles of all sources. `encoder` cuts a smaller transformer out of the teacher
 (cut_teacher.py), and trains it after the teacher. `raw` trains a table on neighbouring sentences alone; its tokens
@@ -201,7 +201,7 @@ def main() -> None:
         if not (base / "model").is_dir():
             selfsent.make_table(None, base, tokenizer=RAW, size=256)
         run = trained(output, "raw", files, base, method="neighbours", whiten=0)
-        save_run(run, output / "bundled-raw-static")
+        save_run(run, output / "raw-static")
     else:
         begin, text = output / "encoder-start", output / "sample.txt"
         after = {"method": "distil", "teacher": base_of(options.teacher), **ENCODER}

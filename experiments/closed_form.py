@@ -7,11 +7,11 @@
     python experiments/closed_form.py table   --output OUT                           # OUT/bundled
 
 A text's vector is the sum of its tokens' rows over the root of their number. Wanted are the rows for which these
-vectors are nearest to the teacher's (turned to 256 directions, half their mean taken off), and that stay near the
+vectors are nearest to the teacher's (half their mean taken off), and that stay near the
 teacher's own vectors of single tokens where little text speaks of a token: conjugate gradients on the sparse counts.
 The teacher's vectors then get the lengths that such sums reach, and it is solved again. A few hundred steps at a low
-rate follow, by the loss `contrast` of `distil`. At the end directions in which texts differ little are drawn out. Any
-text may be added later: `vectors` computes what is missing, `table` takes what is there.
+rate follow, by the loss `contrast` of `distil`. At the end the 256 widest directions stay, and those of little spread
+are drawn out. Any text may be added later: `vectors` computes what is missing, `table` takes what is there.
 """
 
 from __future__ import annotations
@@ -44,58 +44,80 @@ from selfsent.evaluation.encoders import as_encoder
 from selfsent.files import write_text
 
 SOURCES = {
-    "captions": (8_000, 0, 0),
-    "queries": (6_000, 0, 0),
-    "short-sentences": (8_000, 0, 0),
-    "dialogue": (12_000, 1_200, 0),
-    "novels-100english": (1_500, 150, 0),
-    "novels-eltec": (700, 50, 0),
-    "law-dc-code": (700, 50, 0),
-    "medical-medquad": (4_500, 1_200, 1_500),
-    "openstax": (16_000, 5_000, 4_000),
-    "arxiv": (6_000, 1_600, 4_000),
-    "digital-gov": (4_000, 1_100, 500),
-    "factbook": (1_500, 0, 0),
-    "iis-docs": (2_300, 700, 400),
-    "tech-docs": (3_000, 750, 0),
-    "nltk-mix": (2_500, 250, 0),
-    "x-org": (7_000, 1_900, 0),
-    "tcl-tk": (1_500, 450, 0),
-    "bsd-man": (4_500, 900, 0),
-    "jargon": (5_000, 800, 0),
-    "kicad": (2_300, 500, 0),
-    "ntp": (600, 50, 0),
-    "databases": (2_000, 500, 0),
-    "drivers": (6_000, 1_500, 2_000),
-    "boards": (3_000, 700, 0),
-    "crypto": (2_500, 500, 0),
-    "graphics": (1_100, 280, 0),
-    "press": (8_000, 1_500, 0),
-    "wordnet": (30_000, 0, 0),
-    "wordnet-said": (12_000, 0, 0),
-    "made": (12_000, 0, 0),
+    "captions": (12_000, 0, 0, 0),
+    "queries": (23_000, 0, 0, 0),
+    "short-sentences": (14_000, 0, 0, 0),
+    "dialogue": (24_000, 1_200, 0, 3_000),
+    "novels-100english": (1_500, 150, 0, 1_500),
+    "novels-eltec": (700, 50, 0, 1_500),
+    "law-dc-code": (700, 50, 0, 500),
+    "medical-medquad": (4_500, 1_200, 1_500, 3_000),
+    "openstax": (16_000, 5_000, 4_000, 8_500),
+    "arxiv": (6_000, 1_600, 4_000, 3_000),
+    "digital-gov": (4_000, 1_100, 500, 2_000),
+    "factbook": (1_500, 0, 0, 400),
+    "iis-docs": (2_300, 700, 400, 700),
+    "tech-docs": (3_000, 750, 0, 1_200),
+    "nltk-mix": (2_500, 250, 0, 2_500),
+    "x-org": (7_000, 1_900, 0, 1_500),
+    "tcl-tk": (1_500, 450, 0, 500),
+    "bsd-man": (4_500, 900, 0, 1_500),
+    "jargon": (5_000, 800, 0, 1_500),
+    "kicad": (2_300, 500, 0, 300),
+    "ntp": (600, 50, 0, 100),
+    "databases": (2_000, 500, 0, 700),
+    "drivers": (6_000, 1_500, 2_000, 1_500),
+    "boards": (3_000, 700, 0, 500),
+    "crypto": (2_500, 500, 0, 400),
+    "graphics": (1_100, 280, 0, 200),
+    "press": (8_000, 1_500, 0, 6_000),
+    "wordnet": (30_000, 0, 0, 0),
+    "wordnet-said": (12_000, 0, 0, 0),
+    "made": (12_000, 0, 0, 0),
 }
-"""Sentences, passages and titles of each source, where it has as many."""
+"""Sentences, passages, titles and whole passages of each source, where it has as many."""
 WORDS = (3, 25)
 """Words of a sentence: short ones say more about each word, and are cheap to read for a teacher."""
+WHOLE = (50, 110)
+"""Words of a whole passage: as long as what is searched, posts and articles."""
 AT_ONCE, TOGETHER = 1024, 6
 """Texts whose vectors make one file, and files whose texts are read together."""
 SIZE, LONGEST, COMMON = 256, 128, 1e-3
-"""Numbers of a vector, tokens of a text that count, and the share of the text at which a start is shorter by root 2."""
+"""Numbers of a vector as it ships, tokens of a text that count, and the share of the text at which a start is shorter
+by root 2."""
 STIFF, STEPS, ROUNDS = 0.04, 20, 2
 """Weight of the start beside a text that says as much, steps of the solver, and how often lengths are fitted."""
 UNNATURAL, SHORT, ASKED = ("cover-lists", "cover-swapped", "wordnet"), ("dialogue", "made", "queries"), "queries"
 """Sources: no language as it is spoken or written, what counts thrice in the solution, and twice after."""
-COURSES, TRAINED, RATE, BATCH, SHARE, SCALE = 2, 500, 0.006, 1024, 0.2, 20.0
+PASSAGES = "+whole"
+"""How the names of sources of whole passages end."""
+COURSES, TRAINED, RATE, BATCH, SCALE = 4, 700, 0.006, 1024, 20.0
 """Courses of training whose mean is taken, their steps, the rate at their beginning, which falls to zero, texts in a
-step, the share of unnatural ones among them, and what multiplies cosines."""
-SPREAD, LENGTH, LETTER = 0.4, 4.0, 1 / 2
-"""The power of the spread by which directions are divided, the usual length of a row, and that of single letters."""
+step, and what multiplies cosines."""
+SHARES = (0.65, 0.2, 0.15)
+"""Of a step: ordinary texts, unnatural ones, whole passages."""
+SPREAD, LENGTH = 0.3, 4.0
+"""The power of the spread by which directions are divided, and the usual length of a row."""
 
 
-def drawn(text: Path, name: str, draw: np.random.Generator) -> list[str]:
-    """Sentences, passages and titles of a source."""
-    sentences, passages, titles = SOURCES[name]
+def whole_passages(parts: list[list[str]], count: int, draw: np.random.Generator) -> list[str]:
+    """Lines from anywhere in a document to its end, or as many of them as a whole passage may have."""
+    long, found = [part for part in parts if sum(len(line.split()) for line in part) >= WHOLE[0]], []
+    for row in draw.integers(len(long), size=4 * count) if long else []:
+        words, kept = 0, []
+        for line in long[row][draw.integers(len(long[row])) :]:
+            words += len(line.split())
+            if words > WHOLE[1]:
+                break
+            kept.append(line)
+        if sum(len(line.split()) for line in kept) >= WHOLE[0]:
+            found.append(" ".join(kept))
+    return list(dict.fromkeys(found))[:count]
+
+
+def drawn(text: Path, name: str, draw: np.random.Generator) -> tuple[list[str], list[str]]:
+    """Sentences, passages and titles of a source; and whole passages."""
+    sentences, passages, titles, whole = SOURCES[name]
     has_title = name in (*TITLED, *TITLED_MANUALS)
     parts = [(part[0] if has_title else "", part[has_title:]) for part in documents(text, name)]
     lines = [line for _, part in parts for line in part if WORDS[0] <= len(line.split()) <= WORDS[1]]
@@ -103,7 +125,8 @@ def drawn(text: Path, name: str, draw: np.random.Generator) -> list[str]:
     found = [lines[row] for row in draw.permutation(len(lines))[:sentences]]
     found += [passage(long[row], draw) for row in draw.integers(len(long), size=passages)] if long else []
     known = list(dict.fromkeys(title for title, _ in parts))
-    return found + [known[row] for row in draw.permutation(len(known))[:titles]]
+    found += [known[row] for row in draw.permutation(len(known))[:titles]]
+    return found, whole_passages([part for _, part in parts], whole, draw)
 
 
 def sample(text: Path, data: Path, items: Path) -> None:
@@ -113,11 +136,12 @@ def sample(text: Path, data: Path, items: Path) -> None:
     for name in SOURCES:
         place, draw = items / f"{name}.txt", np.random.default_rng(zlib.crc32(name.encode()))
         if not place.is_file():
-            found = drawn(text, name, draw)
-            kept = [line for line in dict.fromkeys(found) if not evaluated.holds(line)]
-            draw.shuffle(kept)
-            write_text(place, "".join(f"{line}\n" for line in kept))
-            print(name, len(kept), "texts", flush=True)
+            both = (items / f"{name}{PASSAGES}.txt", place)
+            for file, found in zip(both, reversed(drawn(text, name, draw)), strict=True):
+                kept = [line for line in dict.fromkeys(found) if not evaluated.holds(line)]
+                draw.shuffle(kept)
+                write_text(file, "".join(f"{line}\n" for line in kept))
+                print(file.stem, len(kept), "texts", flush=True)
 
 
 def chunks(items: Path) -> list[tuple[float, Path, list[str]]]:
@@ -181,16 +205,17 @@ def known_texts(output: Path, tokenizer: Tokenizer) -> tuple[sparse.csr_matrix, 
     places = (np.repeat(np.arange(len(rows)), [len(row) for row in rows]), np.concatenate(rows).astype(int))
     shape = (len(rows), tokenizer.get_vocab_size())
     counts = sparse.csr_matrix((np.ones(len(places[0]), np.float32), places), shape)
-    names = np.repeat([re.split("[.+]", name)[0] for name, _, _ in known], [len(texts) for _, texts, _ in known])
+    stems = [re.sub(r"(\+[a-z])?\.\d+\.npy", "", name) for name, _, _ in known]
+    names = np.repeat(stems, [len(texts) for _, texts, _ in known])
     some = np.flatnonzero(np.diff(counts.indptr))
     return counts[some], np.concatenate([part for _, _, part in known]).astype(np.float32)[some], names[some]
 
 
 def solved(counts: sparse.csr_matrix, found: np.ndarray, names: np.ndarray, own: np.ndarray) -> tuple[Any, ...]:
-    """The table of least squares (vocabulary, SIZE), and the directions (d, SIZE) that its columns stand for."""
+    """The table of least squares (vocabulary, d), and the directions (d, d) that its columns stand for."""
     natural, bags = found[~np.isin(names, UNNATURAL)], counts.copy()
     bags.data /= np.repeat(np.sqrt(counts.sum(1).A1), np.diff(counts.indptr))
-    directions = np.linalg.eigh(natural.T @ natural)[1][:, -SIZE:]
+    directions = np.linalg.eigh(natural.T @ natural)[1]
     goals = found @ directions - (natural @ directions).mean(0) / 2
     share = counts.sum(0).A1 + 1
     rarer = np.sqrt(COMMON / (COMMON + share / share.sum())).astype(np.float32)
@@ -216,10 +241,11 @@ def trained(
     weight, bridge = (torch.nn.Parameter(torch.from_numpy(part.copy())) for part in (table, directions))
     groups = [{"params": [weight]}, {"params": [bridge], "slower": 0.05}]
     learner = torch.optim.Adam(groups, betas=(0.9, 0.98), fused=True)
-    odd = np.isin(names, UNNATURAL)
-    usual = np.concatenate([np.flatnonzero(~odd), np.flatnonzero(names == ASKED)])
-    few = int(BATCH * SHARE)
-    draws = (batches(usual, BATCH - few, seed), batches(np.flatnonzero(odd), few, seed))
+    odd, whole = np.isin(names, UNNATURAL), np.char.endswith(names, PASSAGES)
+    usual = np.concatenate([np.flatnonzero(~odd & ~whole), np.flatnonzero(names == ASKED)])
+    few, long = (int(BATCH * share) for share in SHARES[1:])
+    kinds = ((usual, BATCH - few - long), (np.flatnonzero(odd), few), (np.flatnonzero(whole), long))
+    draws = [batches(rows, size, seed) for rows, size in kinds]
     own = torch.eye(BATCH, dtype=torch.bool)
     for step in range(TRAINED):
         for group in learner.param_groups:
@@ -246,13 +272,13 @@ def batches(rows: np.ndarray, size: int, seed: int) -> Iterator[np.ndarray]:
         yield from (order[first : first + size] for first in range(0, len(order) - size + 1, size))
 
 
-def finished(weight: Tensor, counts: sparse.csr_matrix, vocabulary: dict[str, int]) -> Tensor:
-    """A table as it ships: its directions nearer to one spread, single letters shorter, and signs next to nothing."""
-    usual = np.random.default_rng(0).choice(counts.shape[0], 20_000, replace=False)
-    weight = weight / torch.from_numpy(unit(counts[usual] @ weight.numpy()).std(0)) ** SPREAD
-    weight = quiet(vocabulary, rounded(weight * LENGTH / weight.norm(dim=1).median()))
-    weight[[n for token, n in vocabulary.items() if re.fullmatch("(##)?[a-z]", token)]] *= LETTER
-    return weight
+def finished(weight: np.ndarray, counts: sparse.csr_matrix, vocabulary: dict[str, int]) -> Tensor:
+    """A table as it ships: its SIZE widest directions, widest first, nearer to one spread; signs next to nothing."""
+    usual = counts[np.random.default_rng(0).choice(counts.shape[0], 20_000, replace=False)]
+    vectors = unit(usual @ weight)
+    weight = weight @ np.linalg.eigh(vectors.T @ vectors)[1][:, : -SIZE - 1 : -1]
+    weight = torch.from_numpy((weight / unit(usual @ weight).std(0) ** SPREAD).astype(np.float32))
+    return quiet(vocabulary, rounded(weight * LENGTH / weight.norm(dim=1).median()))
 
 
 def make(output: Path, teacher: Path) -> None:
@@ -261,8 +287,8 @@ def make(output: Path, teacher: Path) -> None:
     tokenizer, own = start(teacher)
     told = known_texts(output, tokenizer)
     solution = solved(*told, own.numpy())
-    courses = [trained(*told, solution, seed) for seed in range(COURSES)]
-    weight = finished(sum(course / course.norm() for course in courses), told[0], tokenizer.get_vocab())
+    courses = [trained(*told, solution, seed).numpy() for seed in range(COURSES)]
+    weight = finished(sum(course / np.linalg.norm(course) for course in courses), told[0], tokenizer.get_vocab())
     print(len(told[2]), "texts")
     save_half(SentenceTransformer(modules=[StaticEmbedding(tokenizer, weight.numpy())]), output / "bundled")
 

@@ -53,9 +53,9 @@ SENTENCES = 1000
 WAYS = ("0", "0.3", "0.4", "0.5", "0.7", "synonyms", "synonyms 0.4", "guesses 0.4")
 """Shares left out; or shared words, all or a share, get a synonym or a guess, and are left out where there is none."""
 RANKINGS = ("cosine", *(f"+{weight:g}" for weight in WEIGHTS), "BM25")
-OWN = {"bundled": 1.5, "bundled-raw-static": 1.5, "bundled-encoder": 1.0, "minilm": 0.5}
+OWN = {"bundled": 1.5, "raw-static": 1.5, "bundled-encoder": 1.0, "minilm": 0.5}
 """The weights that the models have without an exam."""
-TABLES = ("bundled", "bundled-raw-static")
+TABLES = ("bundled", "raw-static")
 WORDS = 95  # of a text that a transformer reads, about 128 tokens
 DISCOUNTS = 1 / np.log2(np.arange(2, 12))
 Scores = dict[str, np.ndarray]
@@ -280,7 +280,7 @@ def against(exam: Scores, judged: Scores, by_context: dict[str, np.ndarray] | No
 
 def run(options: argparse.Namespace) -> None:
     """Score exams, and add them to the output."""
-    models = {"bundled": "bundled", "bundled-raw-static": "bundled-raw-static", "bundled-encoder": "bundled-encoder"}
+    models = {"bundled": "bundled", "bundled-encoder": "bundled-encoder"}
     models |= dict(each.split("=", 1) for each in options.model)
     stores = {name: Store(name, model, options.vectors) for name, model in models.items() if name in options.encoders}
     results = read_json(options.output)

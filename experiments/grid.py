@@ -46,7 +46,8 @@ from selfsent.evaluation.suites import evaluate
 from selfsent.evaluation.tasks.context import ContextTask
 from selfsent.files import write_json
 from selfsent.methods import get_method
-from selfsent.models.encoder import Encoder, Pooling
+from selfsent.models.encoder import Encoder
+from selfsent.models.heads.options import Pooling
 from selfsent.models.loading import load_encoder
 from selfsent.models.precision import inference_device, quicken, resolve_precision
 from selfsent.progress import Shown

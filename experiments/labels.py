@@ -31,6 +31,7 @@ from selfsent.recipes import Recipe, read_document, read_recipe
 from selfsent.training.run_directory import RunDirectory
 
 STS = ("sts12", "sts13", "sts14", "sts15")
+TINY_BASES = ("tiny-bert", "tiny-albert")
 TINY = {"hidden_size": 128, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 512}
 
 
@@ -51,7 +52,7 @@ def tiny_base(name: str, runs: Path) -> str:
 def read_variant(path: Path, variant: str, seed: int, runs: Path) -> Recipe:
     """A variant of the recipe, its base made where it is one of random weights."""
     base = read_document(path).section("variants").section(variant).get("base")
-    return read_recipe(path, variant, base and tiny_base(str(base), runs), seed)
+    return read_recipe(path, variant, tiny_base(str(base), runs) if base in TINY_BASES else None, seed)
 
 
 def run_variant(path: Path, variant: str, seed: int, runs: Path, data: str | None) -> dict[str, Any]:

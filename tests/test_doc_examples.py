@@ -43,7 +43,7 @@ def check_vectors(output):
     table = pq.read_table(output)
     assert table["id"].to_pylist() == ["T-1", "T-2", "T-3"]
     vectors = np.stack(table["embedding"].to_pylist())
-    assert vectors.shape == (3, 384)
+    assert vectors.shape == (3, 256)
     assert vectors.any(1).tolist() == [True, False, True]
 
 

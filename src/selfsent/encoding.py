@@ -47,7 +47,7 @@ class BatchEncoder:
         >>> encode = BatchEncoder("bundled")
         >>> batch = {"id": np.array([7, 8]), "text": np.array(["it rains", ""], dtype=object)}
         >>> encode(batch)["embedding"].shape
-        (2, 384)
+        (2, 256)
     """
 
     def __init__(

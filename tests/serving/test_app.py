@@ -97,7 +97,7 @@ def test_embeddings_are_the_models_own_of_length_one(url, count):
         ("/search", {"query": "a", "where": "tea=x"}, 400, "did you mean 'team'?"),
         ("/search", {"query": "a", "where": "team"}, 400, "is no condition"),
         ("/search", {"query": "a", "where": "team=a\rb"}, 400, "where"),
-        ("/v1/embeddings", {"input": "a", "dimensions": 1000}, 400, "the vectors of this model have 384"),
+        ("/v1/embeddings", {"input": "a", "dimensions": 1000}, 400, "the vectors of this model have 256"),
         ("/v1/embeddings", {"input": [1]}, 400, "send texts, not tokens"),
         ("/search", b'"' + b"a" * (5 << 20) + b'"', 413, "larger than 4,194,304 bytes"),
         ("/nothing", None, 404, "no such path"),

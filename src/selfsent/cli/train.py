@@ -49,7 +49,7 @@ class Train(TrainingText, Resumable):
     method: str | None = setting(None, "a name from selfsent methods (default: chosen by the corpus)")
     base: str | None = setting(
         None,
-        "bundled, bundled-encoder, bundled-raw or bundled-raw-static, which ship with selfsent; a directory or hub id;"
+        "bundled, bundled-encoder or bundled-raw, which ship with selfsent; a directory or hub id;"
         " bert:4x256 (4 layers of 256), albert:4x256 or random-table, which are untrained (default: one that ships and"
         " suits the method)",
     )

@@ -17,10 +17,10 @@ from selfsent.models.new_bases import NewBase, make_base
 from selfsent.models.saved import adapter_config, modules_of, transformer_folder
 from selfsent.naming import name_of
 
-BUNDLED, ENCODER, RAW, RAW_STATIC = "bundled", "bundled-encoder", "bundled-raw", "bundled-raw-static"
-SHIPPED = {BUNDLED: "static", ENCODER: "encoder", RAW: "raw", RAW_STATIC: "raw_static"}
+BUNDLED, ENCODER, RAW = "bundled", "bundled-encoder", "bundled-raw"
+SHIPPED = {BUNDLED: "static", ENCODER: "encoder", RAW: "raw"}
 """The encoders that ship with selfsent, and their directories: distilled from a teacher, static embeddings and a
-transformer; and from raw text alone, without teacher or label, a transformer and static embeddings."""
+transformer; and from raw text alone, without teacher or label, a transformer."""
 _KINDS = "a base encoder is a directory, a hub id, or 'bundled' or another that ships with selfsent"
 _HUB_FILES = ["README.md", "*.json", "*.txt", "*.jinja", "*.model", "*.safetensors", "*/*.json", "*/*.safetensors"]
 _PART = re.compile(r"[\w.-]+\.safetensors")

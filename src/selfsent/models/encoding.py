@@ -175,7 +175,7 @@ def pack(model: Encoder, texts: Sequence[str], prompt: str = "") -> Packed:
         >>> from selfsent.models.loading import load_encoder
         >>> model = load_encoder("bundled")
         >>> model(pack(model, ["the printer is dead", "it rains"])).shape
-        torch.Size([2, 384])
+        torch.Size([2, 256])
     """
     limit, left_out = model.tokenizer.model_max_length, model.left_out(prompt)
     encoded = model.tokenizer([prompt + text for text in texts], truncation=True, max_length=limit)["input_ids"]
