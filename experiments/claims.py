@@ -52,7 +52,7 @@ def compared(about: Mapping[str, Any]) -> dict[str, Any]:
     tasks, same = about["tasks"], about["rows"][0] == about["rows"][1]
     for number, name in enumerate(about["rows"]):
         wanted, found = tasks[number : number + 1] if same else tasks, dict[int, float]()
-        for seed in range(3):
+        for seed in range(5):
             row = rows.get(f"{about.get('row', '{}').format(name)} | seed {seed}")
             value = None if row is None else score(row, wanted, about.get("best", False))
             if value is not None:

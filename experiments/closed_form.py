@@ -276,9 +276,9 @@ def finished(weight: np.ndarray, counts: sparse.csr_matrix, vocabulary: dict[str
     """A table as it ships: its SIZE widest directions, widest first, nearer to one spread; signs next to nothing."""
     usual = counts[np.random.default_rng(0).choice(counts.shape[0], 20_000, replace=False)]
     vectors = unit(usual @ weight)
-    weight = weight @ np.linalg.eigh(vectors.T @ vectors)[1][:, : -SIZE - 1 : -1]
-    weight = torch.from_numpy((weight / unit(usual @ weight).std(0) ** SPREAD).astype(np.float32))
-    return quiet(vocabulary, rounded(weight * LENGTH / weight.norm(dim=1).median()))
+    wide = weight @ np.linalg.eigh(vectors.T @ vectors)[1][:, : -SIZE - 1 : -1]
+    table = torch.from_numpy((wide / unit(usual @ wide).std(0) ** SPREAD).astype(np.float32))
+    return quiet(vocabulary, rounded(table * LENGTH / table.norm(dim=1).median()))
 
 
 def make(output: Path, teacher: Path) -> None:

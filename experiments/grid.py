@@ -109,15 +109,7 @@ def train_row(
     if "budget" in row:
         row = {**row, "budget": parse_duration(str(row["budget"]))}
     method, base = row.pop("method"), row.pop("base")
-    plan = make_plan(
-        get_method(method),
-        base,
-        row.pop("preset", None),
-        row.pop("pooling", None),
-        row.pop("dropout", None),
-        seed=seed,
-        **row,
-    )
+    plan = make_plan(get_method(method), base, seed=seed, **row)
     directory = RunDirectory(runs)
     directory.check(resume=False, overwrite=True)
     directory.match(config_of(plan, corpus, rows))
