@@ -31,6 +31,7 @@ def main() -> None:
     with options.pairs.open(encoding="utf-8") as file:
         rows = [json.loads(line) for line in file]
     model = SentenceTransformer(options.base, device="cpu", model_kwargs={"dtype": torch.float32})
+    model.float()  # a table stays in half precision otherwise
     if type(model[0]).__name__ != "StaticEmbedding":
         model.max_seq_length = 64
     with tempfile.TemporaryDirectory() as folder:
