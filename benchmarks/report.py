@@ -209,10 +209,10 @@ def time_to_score(report: Report) -> list[str]:
     """Score over time from the command, and how much sooner ours is there."""
     said = (
         "Seconds from the command to an encoder trained on neighbours, and its score on documents kept apart"
-        " (`context`) and on STS-B. Each point is a whole command. Ours reads, cleans, scores before and after and"
-        " (when this was measured) draws a map; the peer is a script with the usual loss and the same pairs in a"
-        " file, in the precision and at the rate that are best for it. By default ours holds on to the base, which"
-        " costs some of the corpus'"
+        " (`context`) and on STS-B. Each point is a whole command. Ours reads, cleans and scores before and after (from"
+        " all-MiniLM it also drew a map, which no run does any more); the peer is a script with the usual loss and the"
+        " same pairs in a file, in the precision and at the rate that are best for it. By default ours holds on to the"
+        " base, which costs some of the corpus'"
         ' own score and guards the others; `--keep-base 0` is the peer\'s loss. "Times sooner" compares the'
         " seconds to the peer's last score: the peer's, to its first point within 0.1 of it, over ours"
         " (`benchmarks/time_to_score.py`)."

@@ -7,9 +7,8 @@
 
 `sample` draws sentences, passages and titles of all sources. `encoder` cuts a smaller transformer out of the teacher
 (cut_teacher.py), and trains it after the teacher. `raw` trains a table on neighbouring sentences alone; its tokens
-without a letter or digit become shorter at the end. The table `bundled` is made by `closed_form.py`. Those that ship
-were made by this script as it is at commit 0308aac, from text that Wikipedia was a part of (docs/log/encoders.md, 27
-November).
+without a letter or digit become shorter at the end. The table `bundled` is made by `closed_form.py`. The
+`bundled-encoder` that ships was made by this script as it is at commit 0308aac, from text that Wikipedia was a part of.
 """
 
 from __future__ import annotations

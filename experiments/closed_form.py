@@ -7,11 +7,11 @@
     python experiments/closed_form.py table   --output OUT                           # OUT/bundled
 
 A text's vector is the sum of its tokens' rows over the root of their number. Wanted are the rows for which these
-vectors are nearest to the teacher's (half their mean taken off), and that stay near the
-teacher's own vectors of single tokens where little text speaks of a token: conjugate gradients on the sparse counts.
-The teacher's vectors then get the lengths that such sums reach, and it is solved again. A few hundred steps at a low
-rate follow, by the loss `contrast` of `distil`. At the end the 256 widest directions stay, and those of little spread
-are drawn out. Any text may be added later: `vectors` computes what is missing, `table` takes what is there.
+vectors are nearest to the teacher's (half their mean taken off), and that stay near the teacher's own vectors of single
+tokens where little text speaks of a token: conjugate gradients on the sparse counts. The teacher's vectors then get the
+lengths that such sums reach, and it is solved again. A few hundred steps at a low rate follow, by the loss `contrast`
+of `distil`. At the end the 256 widest directions stay, and those of little spread are drawn out. Any text may be added
+later, a further draw of NAME as NAME+b, NAME+c: `vectors` computes what is missing, `table` takes what is there.
 """
 
 from __future__ import annotations
@@ -94,8 +94,8 @@ PASSAGES = "+whole"
 COURSES, TRAINED, RATE, BATCH, SCALE = 4, 700, 0.006, 1024, 20.0
 """Courses of training whose mean is taken, their steps, the rate at their beginning, which falls to zero, texts in a
 step, and what multiplies cosines."""
-SHARES = (0.65, 0.2, 0.15)
-"""Of a step: ordinary texts, unnatural ones, whole passages."""
+SHARES = (0.2, 0.15)
+"""Of a step: unnatural texts, and whole passages."""
 SPREAD, LENGTH = 0.3, 4.0
 """The power of the spread by which directions are divided, and the usual length of a row."""
 
@@ -243,7 +243,7 @@ def trained(
     learner = torch.optim.Adam(groups, betas=(0.9, 0.98), fused=True)
     odd, whole = np.isin(names, UNNATURAL), np.char.endswith(names, PASSAGES)
     usual = np.concatenate([np.flatnonzero(~odd & ~whole), np.flatnonzero(names == ASKED)])
-    few, long = (int(BATCH * share) for share in SHARES[1:])
+    few, long = (int(BATCH * share) for share in SHARES)
     kinds = ((usual, BATCH - few - long), (np.flatnonzero(odd), few), (np.flatnonzero(whole), long))
     draws = [batches(rows, size, seed) for rows, size in kinds]
     own = torch.eye(BATCH, dtype=torch.bool)

@@ -53,9 +53,9 @@ SENTENCES = 1000
 WAYS = ("0", "0.3", "0.4", "0.5", "0.7", "synonyms", "synonyms 0.4", "guesses 0.4")
 """Shares left out; or shared words, all or a share, get a synonym or a guess, and are left out where there is none."""
 RANKINGS = ("cosine", *(f"+{weight:g}" for weight in WEIGHTS), "BM25")
-OWN = {"bundled": 1.5, "bundled-3": 1.5, "raw-static": 1.5, "bundled-encoder": 1.0, "minilm": 0.5}
+OWN = {"bundled": 1.5, "bundled-encoder": 1.0, "minilm": 0.5}
 """The weights that the models have without an exam."""
-TABLES = ("bundled", "raw-static")
+TABLES = ("bundled",)
 WORDS = 95  # of a text that a transformer reads, about 128 tokens
 DISCOUNTS = 1 / np.log2(np.arange(2, 12))
 Scores = dict[str, np.ndarray]
