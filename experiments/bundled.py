@@ -53,6 +53,12 @@ SOURCES = {
     "iis-docs": (12_000, 2_500, 1_500),
     "tech-docs": (8_000, 1_500, 0),
     "nltk-mix": (6_000, 1_500, 0),
+    "press": (30_000, 4_000, 0),
+    "openstax-2": (15_000, 3_000, 2_000),
+    "databases": (6_000, 1_000, 0),
+    "drivers": (6_000, 1_500, 0),
+    "bsd-man": (4_000, 800, 0),
+    "jargon": (5_000, 0, 0),
 }
 """Sentences, passages and titles of each source in the sample, where it has as many."""
 SHORT = ("dialogue", "short-sentences", "captions", "queries")
@@ -66,7 +72,7 @@ SHAPE = ((0, 3, 5), 15_872, 160)
 """Of the encoder: layers of the teacher that are kept, tokens, and the size of embeddings: 16 MB in half precision."""
 COUNTED = 100_000
 """Sentences by which tokens are counted."""
-ENCODER = {"dropout": 0.0, "batch_size": 256, "learning_rate": 3e-4, "max_length": 64}
+ENCODER = {"dropout": 0.0, "batch_size": 256, "learning_rate": 3e-4, "max_length": 128}
 """How the encoder is trained."""
 SHORT_RATE = 2e-4
 """The rate on short sentences."""
@@ -206,7 +212,7 @@ def main() -> None:
         after = {"method": "distil", "teacher": base_of(options.teacher), **ENCODER}
         if not begin.is_dir():
             cut(Path(after["teacher"]), text.read_text(encoding="utf-8").splitlines()[:COUNTED], begin, *SHAPE)
-        first = trained(output, "encoder", text, begin, **after, sentences=200_000, epochs=1.0)
+        first = trained(output, "encoder", text, begin, **after, sentences=300_000, epochs=1.0)
         last = {**after, "learning_rate": SHORT_RATE}
         run = trained(output, "encoder-short", output / "short.txt", first / "model", **last)
         save_run(run, output / "bundled-encoder")

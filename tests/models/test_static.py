@@ -80,6 +80,42 @@ def test_neighbours_whiten_a_table_in_part_and_leave_it_a_table(table, tmp_path)
     assert "whitened at the end with strength 0.1" in (tmp_path / "default" / "model" / "README.md").read_text()
 
 
+def test_training_does_not_depend_on_the_scale_of_a_table(table, tmp_path):
+    """Neither the default rate nor the whitening does: rows of seven times the length learn the same."""
+    (tmp_path / "documents.txt").write_text(DOCUMENTS)
+    longer = load_encoder(table)
+    longer.table.weight.data *= 7
+    longer.save(tmp_path / "longer")
+    runs = {"batch_size": 8, "overwrite": True, "quiet": True, "output": tmp_path / "run"}
+
+    def cosines(base):
+        vectors = encode(load_encoder(base), TEXTS[:30])
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        return vectors @ vectors.T
+
+    trained = [
+        cosines(selfsent.train(tmp_path / "documents.txt", base=base, **runs).directory)
+        for base in (table, tmp_path / "longer")
+    ]
+    assert np.abs(trained[0] - cosines(table)).max() > 0.1
+    assert trained[0] == pytest.approx(trained[1], abs=0.02)
+
+
+def test_punctuation_that_says_nothing_goes_on_to_say_nothing(table, tmp_path):
+    """A row that is short stays short in training and whitening, however often its token occurs."""
+    quiet = load_encoder(table)
+    token = quiet.tokenizer.convert_tokens_to_ids("!")
+    quiet.table.weight.data[token] *= 1e-3
+    quiet.save(tmp_path / "quiet")
+    corpus = [f"{text}{' !' * 9}" for text in TEXTS[:30]]
+    (tmp_path / "documents.txt").write_text("\n\n".join("\n".join(corpus[at : at + 5]) for at in range(0, 30, 5)))
+    run = selfsent.train(
+        tmp_path / "documents.txt", base=tmp_path / "quiet", output=tmp_path / "run", batch_size=8, quiet=True
+    )
+    rows = load_encoder(run.directory).table.weight.detach().norm(dim=1)
+    assert rows[token] < 0.01 * rows.median()
+
+
 def test_a_linear_map_becomes_part_of_the_table(table):
     """The mean of mapped rows is the mapped mean, so that nothing needs to follow the table."""
     model, before = load_encoder(table), encode(load_encoder(table), TEXTS)

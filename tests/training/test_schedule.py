@@ -1,6 +1,9 @@
 import pytest
 import torch
 
+import selfsent
+from selfsent.methods import METHODS
+from selfsent.models.loading import load_encoder
 from selfsent.settings import Settings
 from selfsent.training.schedule import make_optimizer, rate_at
 
@@ -30,6 +33,8 @@ def test_rates(steps, settings, expected):
 
 
 class Layer(torch.nn.Linear):
+    model = None
+
     def parameter_groups(self, settings):
         return [{"params": [self.weight]}, {"params": [self.bias], "lr": 0.5}]
 
@@ -49,4 +54,21 @@ def test_rmsprop_is_that_of_its_equation():
         optimizer.step()
         square = 0.9 * square + 0.1 * gradient**2
         weight -= 0.1 * gradient / (square**0.5 + 1e-3)
-    assert layer.weight.item() == pytest.approx(weight, rel=1e-5)
+    assert layer.weight.item() == pytest.approx(weight, rel=1e-5, abs=1e-7)
+
+
+def test_rows_of_a_table_step_in_proportion_to_their_length(tmp_path):
+    table = load_encoder(selfsent.make_table(None, tmp_path / "table", tokenizer="bundled", size=2))
+    learner = METHODS["neighbours"].learner(table, METHODS["neighbours"].options())
+    start = table.table.weight.data[:4] = torch.tensor([[0.03, 0.04], [3.0, 4.0], [0.0, 0.0], [6.0, 8.0]])
+    start, lengths = start.clone(), table.table.weight.norm(dim=1)
+    optimizer = make_optimizer(learner, Settings(learning_rate=0.1, weight_decay=0.0, beta2=0.98))
+    mean, square, expected = 0.0, 0.0, start
+    for number, gradient in enumerate((0.5, -2.0, 1.0), start=1):
+        table.table.weight.grad = torch.full_like(table.table.weight, gradient)
+        optimizer.step()
+        mean, square = 0.9 * mean + 0.1 * gradient, 0.98 * square + 0.02 * gradient**2
+        step = 0.1 * (mean / (1 - 0.9**number)) / ((square / (1 - 0.98**number)) ** 0.5 + 1e-6)
+        expected = expected - step * (lengths[:4] / lengths.mean())[:, None]
+    assert torch.allclose(table.table.weight[:4], expected, rtol=1e-4)
+    assert table.table.weight[2].tolist() == [0.0, 0.0]

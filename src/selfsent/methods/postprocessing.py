@@ -134,15 +134,23 @@ def whitened(strength: float) -> str:
     return f", whitened at the end{partly}" if strength else ""
 
 
-def whiten(model: Encoder, batches: Iterable[Sequence[Packed]], options: Whitening | None = None) -> None:
+def whiten(
+    model: Encoder, batches: Iterable[Sequence[Packed]], options: Whitening | None = None, linear: bool = False
+) -> None:
     """Fit whitening on the vectors of sentences, and append it to the encoder.
 
     Args:
         model: the encoder.
         batches: every sentence once.
         options: by default, the identity as covariance, all directions and no ridge.
+        linear: whether the direction of the mean is taken off, and not the mean. A mean weighs more on a vector that is
+            shorter, such as a table's for a text with much punctuation.
     """
-    weight, bias = whitening_map(moments_of(model, batches), options or Whitening())
+    moments = moments_of(model, batches)
+    weight, bias = whitening_map(moments, options or Whitening())
+    if linear:
+        weight += torch.outer(bias, moments.mean / moments.mean.square().sum().clamp_min(_FLAT))
+        bias.zero_()
     model.put_affine(weight, bias)
 
 

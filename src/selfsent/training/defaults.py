@@ -16,6 +16,7 @@ from selfsent.errors import BaseEncoderError, SettingsError
 from selfsent.methods import METHODS, Method
 from selfsent.methods.method import NEW_STATIC, STATIC
 from selfsent.models.bases import BUNDLED, ENCODER, RAW, resolve, weights_of
+from selfsent.models.loading import load_encoder
 from selfsent.models.saved import is_sentence_encoder, is_static, is_trained_transformer, saved_pooling
 from selfsent.settings import Settings, split_arguments
 from selfsent.training.run_config import ModelOptions
@@ -32,6 +33,8 @@ LONGEST_DOCUMENT = 512
 """Tokens read of a whole document by default, if the base reads as many."""
 FASTER = 10
 """Default learning rate of adapters, as a multiple of that of a large encoder: docs/log."""
+LENGTH = 4.09
+"""Mean length of the rows of `bundled`, for which the default rate of tables is chosen."""
 LARGE = 15_000_000
 """Parameters from which an encoder counts as large: its default learning rate is the smaller one."""
 
@@ -83,8 +86,11 @@ def default_settings(method: Method, base: str | Path, lora: bool = False) -> Se
         problem = f"{method.name} needs a transformer, and {base} is a table of token vectors"
         advice = f"give another `base`, such as {RAW}, or leave it out"
         raise SettingsError(f"{problem}: {advice}")
-    is_new = method.static is STATIC and not is_sentence_encoder(directory)
-    return NEW_STATIC if is_new else method.static
+    if method.static is STATIC and not is_sentence_encoder(directory):
+        return NEW_STATIC
+    # The step is that of a row of mean length: another scale of the table makes no difference.
+    length = float(load_encoder(directory).words.weight.detach().norm(dim=1).mean())
+    return method.static.but(learning_rate=float(f"{method.static.learning_rate * length / LENGTH:.2g}"))
 
 
 def default_base(method: Method, given: Mapping[str, Any], model: ModelOptions) -> str:

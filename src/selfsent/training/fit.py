@@ -92,7 +92,8 @@ def fit(
         if plan.lora and not plan.keep_adapter:
             merge(encoder)
         if plan.whiten:
-            whiten(encoder, batches.single_pass(str(encoder.device), ENOUGH), at_the_end(plan.whiten))
+            rest = batches.single_pass(str(encoder.device), ENOUGH)
+            whiten(encoder, rest, at_the_end(plan.whiten), linear=encoder.is_static)
 
     loop = None
     try:
@@ -202,18 +203,11 @@ def _batches(
         if len(left) < len(rows):
             notice(f"this encoder makes no token of {counted(len(rows) - len(left), 'text')}, left out")
             rows, settings = left, fitted(plan, len(left), notice).but(max_length=settings.max_length)
-    batches = Batches(
-        tables,
-        rows,
-        plan.views,
-        template,
-        settings,
-        partial(progress.count, "encoding", total=len(rows) * max(1, len(learner.teachers))),
-        labels,
-        documents,
-        separate_documents=documents is None or documents.largest_share(rows) <= _MOST_IN_ONE,
-        leads=_leads(plan, model, settings.max_length, lambda at, before: make_table(columns[at], before=before)),
-    )
+    encoding = partial(progress.count, "encoding", total=len(rows) * max(1, len(learner.teachers)))
+    apart = documents is None or documents.largest_share(rows) <= _MOST_IN_ONE
+    leads = _leads(plan, model, settings.max_length, lambda at, before: make_table(columns[at], before=before))
+    read = tables, rows, plan.views, template, settings, encoding, labels, documents
+    batches = Batches(*read, separate_documents=apart, leads=leads)
     if line := notice_of_cut(batches, bool(corpus.report.split)):
         notice(line)
     if (compares := plan.method.learner.compares) in ("texts", "documents"):

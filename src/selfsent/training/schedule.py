@@ -11,6 +11,7 @@ from torch import Tensor
 
 from selfsent.foreign.torch import scale_all, scale_on_the_way
 from selfsent.methods import Learner
+from selfsent.models.static import StaticEncoder
 from selfsent.settings import Settings
 
 
@@ -35,14 +36,31 @@ def make_optimizer(learner: Learner, settings: Settings) -> torch.optim.Optimize
     """The optimiser over the learner's parameter groups; a group may bring its own rate, which is scaled alike."""
     groups: list[dict[str, Any]] = learner.parameter_groups(settings)
     for group in groups:
-        group.setdefault("lr", settings.learning_rate)
-        group["peak"] = group["lr"]
+        group["peak"] = group.setdefault("lr", settings.learning_rate)
     if settings.optimizer == "rmsprop":
         return torch.optim.RMSprop(groups, alpha=settings.alpha, eps=settings.epsilon, foreach=True)
     if settings.optimizer == "sgd":
         return torch.optim.SGD(groups, foreach=True)
-    device = next(learner.parameters()).device.type
-    return torch.optim.AdamW(groups, betas=(0.9, settings.beta2), eps=settings.epsilon, fused=device in {"cpu", "cuda"})
+    fused = next(learner.parameters()).device.type in {"cpu", "cuda"}
+    optimizer = torch.optim.AdamW(groups, betas=(0.9, settings.beta2), eps=settings.epsilon, fused=fused)
+    if isinstance(learner.model, StaticEncoder):
+        _step_by_length(optimizer, learner.model.table.weight.detach())
+    return optimizer
+
+
+def _step_by_length(optimizer: torch.optim.Optimizer, table: Tensor) -> None:
+    """Give each row of a table a step in proportion to its length at the start: one of mean length steps by the rate.
+
+    Adam moves all rows alike: those that are short so as to say little, such as punctuation's, soon outweighed words.
+    """
+    lengths = table.norm(dim=1, keepdim=True)
+    share, before = lengths / lengths.mean(), torch.empty_like(table)
+
+    def remember(*_: Any) -> None:
+        before.copy_(table)
+
+    optimizer.register_step_pre_hook(remember)
+    optimizer.register_step_post_hook(lambda *_: torch.lerp(before, table, share, out=table))
 
 
 def scale_and_clip(optimizer: torch.optim.Optimizer, parameters: Iterable[Tensor], scale: float, clip: float) -> float:
