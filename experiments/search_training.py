@@ -57,7 +57,7 @@ WAYS: dict[str, dict[str, Any]] = {
     "title,document,neighbours": {"positives": "title,document,neighbours"},
 }
 """Options of each way, beside those of `neighbours`."""
-GRIDS = {"table": ((0.001, 0.004), (3,)), "small": ((5e-5, 5e-4), (1,)), "strong": ((5e-6, 2e-5), (1,))}
+GRIDS = {"table": ((0.004, 0.016), (3,)), "small": ((5e-5, 5e-4), (1,)), "strong": ((5e-6, 2e-5), (1,))}
 """Rates and passes, by kind of base."""
 
 

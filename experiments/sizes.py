@@ -52,7 +52,7 @@ def model_of(corpus: Corpus, way: str, runs: Path, seed: int) -> str:
     trained, strength = WAYS[way]
     place = runs / trained.replace(" ", "-")
     if trained != "untrained" and not (place / "model").exists():
-        how = {"learning_rate": 0.004, "epochs": 3, "seed": seed, **TRAINED[trained], **QUIET}
+        how = {"learning_rate": 0.016, "epochs": 3, "seed": seed, **TRAINED[trained], **QUIET}
         train(corpus, "neighbours", "bundled", place, **how)
     base = "bundled" if trained == "untrained" else str(place)
     if strength is None:

@@ -187,7 +187,7 @@ class Learner(nn.Module):
 
 
 ONE_PASS = Settings(epochs=1)
-STATIC = Settings(batch_size=512, learning_rate=0.004, epochs=15, warmup=0, beta2=0.98, max_length=64)
+STATIC = Settings(batch_size=512, learning_rate=0.016, epochs=15, warmup=0, beta2=0.98, max_length=64)
 """Default settings for static embeddings, where nothing else is known: many cheap steps at a high rate."""
 NEW_STATIC = STATIC.but(batch_size=1024, learning_rate=0.02)
 """Default settings for untrained static embeddings."""

@@ -33,7 +33,7 @@ LONGEST_DOCUMENT = 512
 """Tokens read of a whole document by default, if the base reads as many."""
 FASTER = 10
 """Default learning rate of adapters, as a multiple of that of a large encoder: docs/log."""
-LENGTH = 4.09
+LENGTH = 16.35
 """Mean length of the rows of `bundled`, for which the default rate of tables is chosen."""
 LARGE = 15_000_000
 """Parameters from which an encoder counts as large: its default learning rate is the smaller one."""
@@ -86,8 +86,8 @@ def default_settings(method: Method, base: str | Path, lora: bool = False) -> Se
         problem = f"{method.name} needs a transformer, and {base} is a table of token vectors"
         advice = f"give another `base`, such as {RAW}, or leave it out"
         raise SettingsError(f"{problem}: {advice}")
-    if method.static is STATIC and not is_sentence_encoder(directory):
-        return NEW_STATIC
+    if not is_sentence_encoder(directory):
+        return NEW_STATIC if method.static is STATIC else method.static.but(learning_rate=method.large_learning_rate)
     # The step is that of a row of mean length: another scale of the table makes no difference.
     length = float(load_encoder(directory).words.weight.detach().norm(dim=1).mean())
     return method.static.but(learning_rate=float(f"{method.static.learning_rate * length / LENGTH:.2g}"))
