@@ -7,8 +7,7 @@
 
 `sample` draws sentences, passages and titles of all sources. `encoder` cuts a smaller transformer out of the teacher
 (cut_teacher.py), and trains it after the teacher. `raw` trains a table on neighbouring sentences alone; its tokens
-without a letter or digit become shorter at the end. The table `bundled` is made by `closed_form.py`. The
-`bundled-encoder` that ships was made by this script as it is at commit 0308aac, from text that Wikipedia was a part of.
+without a letter or digit become shorter at the end. The table `bundled` is made by `closed_form.py`.
 """
 
 from __future__ import annotations
@@ -33,7 +32,8 @@ from free_text import TITLED
 from sides import base_of
 
 import selfsent
-from selfsent.files import atomic_directory, write_text
+from selfsent.files import atomic_directory, write_json, write_text
+from selfsent.lexical.scores import SEARCH_FILE
 from selfsent.models.loading import load_encoder
 from selfsent.models.static import StaticEncoder
 
@@ -74,6 +74,8 @@ COUNTED = 100_000
 """Sentences by which tokens are counted."""
 ENCODER = {"dropout": 0.0, "batch_size": 256, "learning_rate": 3e-4, "max_length": 128}
 """How the encoder is trained."""
+DROPOUT, WORDS = 0.1, 1.0
+"""Of later training, and the weight of words in a search, chosen on dev queries of counsel and SciTLDR."""
 SHORT_RATE = 2e-4
 """The rate on short sentences."""
 QUIET = 1 / 64
@@ -178,7 +180,11 @@ def save_run(run: Path, place: Path) -> None:
     tokens.weight.data = rounded(tokens.weight.data)
     if isinstance(encoder, StaticEncoder):
         tokens.weight.data = quiet(encoder.tokenizer.get_vocab(), tokens.weight.data)
+    else:
+        encoder.transformer.config.update({"hidden_dropout_prob": DROPOUT, "attention_probs_dropout_prob": DROPOUT})
     save_half(encoder.sentence_transformer, place)
+    if not isinstance(encoder, StaticEncoder):
+        write_json(place / SEARCH_FILE, {"lexical_weight": WORDS})
 
 
 def trained(output: Path, name: str, corpus: Any, base: Path, **told: Any) -> Path:

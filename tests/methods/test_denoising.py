@@ -13,6 +13,7 @@ from selfsent.methods.denoising import MLM, TSDAE
 from selfsent.models.decoders.transformer import SmallDecoder, TiedDecoder
 from selfsent.models.encoding import pack
 from selfsent.models.loading import load_encoder
+from selfsent.settings import Settings
 
 LIKE_BERT = ("bert", "roberta", "xlm-roberta", "electra")
 ENCODERS = [name for name in tiny.ARCHITECTURES if name not in tiny.ENCODER_DECODER]
@@ -235,3 +236,13 @@ def test_modules_after_the_transformer_stay_as_they_are(encoder_of):
     packed.given_targets = packed.given_ids.copy()
     learner([packed]).total.backward()
     assert [name for name, each in learner.named_parameters() if each.requires_grad and each.grad is None] == []
+
+
+def test_word_embeddings_may_learn_at_a_rate_of_their_own(encoder_of):
+    learner = get_method("mlm").learner(encoder_of("bert"), MLM(word_rate=0.05))
+    groups = learner.parameter_groups(Settings(learning_rate=0.1))
+    rates = {each: group.get("lr", 0.1) for group in groups for each in group["params"]}
+    words = learner.model.words.weight
+    assert rates.keys() == {each for each in learner.parameters() if each.requires_grad}
+    assert rates.pop(words) == pytest.approx(0.005)
+    assert set(rates.values()) == {0.1}

@@ -10,6 +10,7 @@ from naive import cooccurrence as naive
 from selfsent.data.corpus import read_corpus
 from selfsent.data.views.tokens import Tokens
 from selfsent.errors import Interrupted, SettingsError
+from selfsent.files import read_json
 from selfsent.models.loading import load_encoder
 from selfsent.pretraining import counts, pretrain as module
 from selfsent.pretraining.options import Options
@@ -93,6 +94,11 @@ def test_the_model_loads_everywhere(run):
         ["one sentence", "another one", "a third"], "simcse", directory, run.directory / "t", steps=1
     )
     assert tuned.model.encode(["the cat"]).shape == (1, 32)
+
+
+def test_word_vectors_of_counts_move_little(run):
+    """They are good for sentences as they are, and predicting words makes them worse."""
+    assert read_json(run.directory / "run.json")["asked"]["options"]["word_rate"] == 0.05
 
 
 def test_counts_predict_before_the_first_step(text, tmp_path):

@@ -22,10 +22,7 @@ class Pretrain(Reading, Resumable):
     --base DIR.
     """
 
-    also = (
-        ("encoder", Options, None),
-        ("settings (one pass over the text if nothing says how long)", Settings, DEFAULTS),
-    )
+    also = ("encoder", Options, None), ("settings (one pass if nothing says how long)", Settings, DEFAULTS)
 
     main_options = "output text_column vocabulary_size layers hidden_size budget hold_out tokenizer resume overwrite"
 

@@ -147,14 +147,8 @@ class BootstrapLearner(Learner):
 
     def parameter_groups(self, settings: Settings) -> list[dict[str, Any]]:
         """The default groups, and the predictor, which is untrained, at its own rate."""
-        groups, predictor = super().parameter_groups(settings), set(self.predictor.parameters())
-        rate = {"lr": self.options.predictor_rate * settings.learning_rate}
-        split = [
-            {**group, **own_rate, "params": [each for each in group["params"] if (each in predictor) is bool(own_rate)]}
-            for own_rate in ({}, rate)
-            for group in groups
-        ]
-        return [group for group in split if group["params"]]
+        rate = self.options.predictor_rate * settings.learning_rate
+        return self.at_rate(rate, self.predictor, super().parameter_groups(settings))
 
     @torch.no_grad()
     def after_step(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 from torch import Tensor, nn
 
@@ -34,6 +34,7 @@ class MLM(MethodOptions):
     """
 
     ratio: float = setting(0.15, "share of the tokens to predict", above=0.0, maximum=1.0)
+    word_rate: float = setting(1.0, "rate of the word embeddings, as a share of the learning rate", minimum=0.0)
 
     def views(self) -> tuple[View, ...]:
         """The masked sentence."""
@@ -70,6 +71,11 @@ class MaskedLearner(Learner):
         chosen = (masked.targets != IGNORED).nonzero()[:, 0]
         states, head = self.model.states(masked)[chosen], self.model.require_head("mlm")
         return Loss(head_cross_entropy(head, states, masked.targets[chosen]), len(chosen))
+
+    def parameter_groups(self, settings: Settings) -> list[dict[str, Any]]:
+        """The default groups, and the word embeddings at their own rate."""
+        rate = self.options.word_rate * settings.learning_rate
+        return self.at_rate(rate, self.model.words, super().parameter_groups(settings))
 
 
 MLM.method = Method("mlm", MLM, MaskedLearner).but(

@@ -185,6 +185,17 @@ class Learner(nn.Module):
             if (chosen := [parameter for parameter in trained if (parameter.ndim > 1) is matrix])
         ]
 
+    @staticmethod
+    def at_rate(rate: float, module: nn.Module, groups: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Parameter groups, with those of a module in groups of their own, at a rate of their own."""
+        apart = set(module.parameters())
+        split = [
+            {**group, **own_rate, "params": [each for each in group["params"] if (each in apart) is bool(own_rate)]}
+            for own_rate in ({}, {"lr": rate})
+            for group in groups
+        ]
+        return [group for group in split if group["params"]]
+
 
 ONE_PASS = Settings(epochs=1)
 STATIC = Settings(batch_size=512, learning_rate=0.016, epochs=15, warmup=0, beta2=0.98, max_length=64)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from selfsent.data.views.noise import CropWords, DeleteWords, Noise, PickWords
+from selfsent.data.views.noise import CropWords, DeleteWords, PickWords
 from selfsent.data.views.positives import WHOLE, Mixed, Passage, Span, Surroundings, Title
 from selfsent.data.views.view import View, ViewSide
 from selfsent.errors import SettingsError, guess
@@ -35,9 +34,7 @@ SEARCHED = {"surroundings", "document", "title"}
 """Positives of which the first view asks for the second, as a query does."""
 LONG = {"document", "title"}
 """Positives that are as long as a document."""
-NOISES: dict[str, Callable[[Any], Noise]] = {
-    **{"delete_words": DeleteWords, "pick_words": PickWords, "crop_words": CropWords}
-}
+NOISES: dict[str, Any] = {"delete_words": DeleteWords, "pick_words": PickWords, "crop_words": CropWords}
 
 
 @dataclass(frozen=True)

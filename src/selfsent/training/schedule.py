@@ -59,8 +59,11 @@ def _step_by_length(optimizer: torch.optim.Optimizer, table: Tensor) -> None:
     def remember(*_: Any) -> None:
         before.copy_(table)
 
+    def resize(*_: Any) -> None:
+        torch.lerp(before, table, share, out=table)
+
     optimizer.register_step_pre_hook(remember)
-    optimizer.register_step_post_hook(lambda *_: torch.lerp(before, table, share, out=table))
+    optimizer.register_step_post_hook(resize)
 
 
 def scale_and_clip(optimizer: torch.optim.Optimizer, parameters: Iterable[Tensor], scale: float, clip: float) -> float:

@@ -15,10 +15,7 @@ from selfsent.models.decoders.transformer import OneSlot, start_for
 from selfsent.models.dropout import DROPOUTS
 from selfsent.models.encoder import Encoder
 
-_CROSS_ATTENTIONS = {
-    "encoder_attn": ("v_proj", "out_proj", "num_heads", 2),
-    "EncDecAttention": ("v", "o", "n_heads", 3),
-}
+_ATTENTIONS = {"encoder_attn": ("v_proj", "out_proj", "num_heads", 2), "EncDecAttention": ("v", "o", "n_heads", 3)}
 """Cross-attentions of BART and T5: names of value, output and number of heads, and number of results."""
 
 
@@ -26,7 +23,7 @@ class _CheckpointAttention(OneSlot):
     """Replacement for a cross-attention of transformers."""
 
     def __init__(self, attention: Any, name: str, drop_heads: bool) -> None:
-        value, output, heads, self.results = _CROSS_ATTENTIONS[name]
+        value, output, heads, self.results = _ATTENTIONS[name]
         rate = float(attention.dropout) if drop_heads else 0.0
         super().__init__(getattr(attention, value), getattr(attention, output), getattr(attention, heads), rate)
 
@@ -69,7 +66,7 @@ class CheckpointDecoder(nn.Module):
         self.decoder = language_model.get_decoder()
         replaced = 0
         for module in list(self.decoder.modules()):
-            for name in _CROSS_ATTENTIONS.keys() & dict(module.named_children()):
+            for name in _ATTENTIONS.keys() & dict(module.named_children()):
                 setattr(module, name, _CheckpointAttention(getattr(module, name), name, drop_heads))
                 replaced += 1
                 if name == "EncDecAttention":  # T5 has a norm for the query alone
