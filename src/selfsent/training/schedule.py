@@ -44,7 +44,7 @@ def make_optimizer(learner: Learner, settings: Settings) -> torch.optim.Optimize
     fused = next(learner.parameters()).device.type in {"cpu", "cuda"}
     optimizer = torch.optim.AdamW(groups, betas=(0.9, settings.beta2), eps=settings.epsilon, fused=fused)
     if isinstance(learner.model, StaticEncoder):
-        _step_by_length(optimizer, learner.model.table.weight.detach())
+        _step_by_length(optimizer, learner.model.table.weight)
     return optimizer
 
 
@@ -53,14 +53,14 @@ def _step_by_length(optimizer: torch.optim.Optimizer, table: Tensor) -> None:
 
     Adam moves all rows alike: those that are short so as to say little, such as punctuation's, soon outweighed words.
     """
-    lengths = table.norm(dim=1, keepdim=True)
-    share, before = lengths / lengths.mean(), torch.empty_like(table)
+    lengths = table.detach().norm(dim=1, keepdim=True)
+    share, before = lengths / lengths.mean(), torch.empty_like(table.data)
 
     def remember(*_: Any) -> None:
-        before.copy_(table)
+        before.copy_(table.data)  # which is in another place since it was shared out to processes
 
     def resize(*_: Any) -> None:
-        torch.lerp(before, table, share, out=table)
+        torch.lerp(before, table.data, share, out=table.data)
 
     optimizer.register_step_pre_hook(remember)
     optimizer.register_step_post_hook(resize)
