@@ -33,8 +33,6 @@ def test_rates(steps, settings, expected):
 
 
 class Layer(torch.nn.Linear):
-    model = None
-
     def parameter_groups(self, settings):
         return [{"params": [self.weight]}, {"params": [self.bias], "lr": 0.5}]
 

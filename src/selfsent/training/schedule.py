@@ -43,8 +43,9 @@ def make_optimizer(learner: Learner, settings: Settings) -> torch.optim.Optimize
         return torch.optim.SGD(groups, foreach=True)
     fused = next(learner.parameters()).device.type in {"cpu", "cuda"}
     optimizer = torch.optim.AdamW(groups, betas=(0.9, settings.beta2), eps=settings.epsilon, fused=fused)
-    if isinstance(learner.model, StaticEncoder):
-        _step_by_length(optimizer, learner.model.table.weight)
+    for part in learner.modules():
+        if isinstance(part, StaticEncoder) and part.table.weight.requires_grad:
+            _step_by_length(optimizer, part.table.weight)
     return optimizer
 
 
