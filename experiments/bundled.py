@@ -180,10 +180,10 @@ def save_run(run: Path, place: Path) -> None:
     tokens.weight.data = rounded(tokens.weight.data)
     if isinstance(encoder, StaticEncoder):
         tokens.weight.data = quiet(encoder.tokenizer.get_vocab(), tokens.weight.data)
+        save_half(encoder.sentence_transformer, place)
     else:
         encoder.transformer.config.update({"hidden_dropout_prob": DROPOUT, "attention_probs_dropout_prob": DROPOUT})
-    save_half(encoder.sentence_transformer, place)
-    if not isinstance(encoder, StaticEncoder):
+        save_half(encoder.sentence_transformer, place)
         write_json(place / SEARCH_FILE, {"lexical_weight": WORDS})
 
 

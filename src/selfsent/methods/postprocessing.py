@@ -143,8 +143,7 @@ def whiten(
         model: the encoder.
         batches: every sentence once.
         options: by default, the identity as covariance, all directions and no ridge.
-        linear: whether the direction of the mean is taken off, and not the mean. A mean weighs more on a vector that is
-            shorter, such as a table's for a text with much punctuation.
+        linear: take off the mean's direction, and not the mean, which would weigh more on shorter vectors.
     """
     moments = moments_of(model, batches)
     weight, bias = whitening_map(moments, options or Whitening())

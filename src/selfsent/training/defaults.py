@@ -86,7 +86,7 @@ def default_settings(method: Method, base: str | Path, lora: bool = False) -> Se
         problem = f"{method.name} needs a transformer, and {base} is a table of token vectors"
         advice = f"give another `base`, such as {RAW}, or leave it out"
         raise SettingsError(f"{problem}: {advice}")
-    if not is_sentence_encoder(directory):
+    if not is_sentence_encoder(directory):  # random rows, whose length says nothing
         return NEW_STATIC if method.static is STATIC else method.static.but(learning_rate=method.large_learning_rate)
     # The step is that of a row of mean length: another scale of the table makes no difference.
     length = float(load_encoder(directory).words.weight.detach().norm(dim=1).mean())

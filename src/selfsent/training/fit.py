@@ -92,8 +92,8 @@ def fit(
         if plan.lora and not plan.keep_adapter:
             merge(encoder)
         if plan.whiten:
-            rest = batches.single_pass(str(encoder.device), ENOUGH)
-            whiten(encoder, rest, at_the_end(plan.whiten), linear=encoder.is_static)
+            once = batches.single_pass(str(encoder.device), ENOUGH)
+            whiten(encoder, once, at_the_end(plan.whiten), linear=encoder.is_static)
 
     loop = None
     try:
@@ -206,8 +206,7 @@ def _batches(
     encoding = partial(progress.count, "encoding", total=len(rows) * max(1, len(learner.teachers)))
     apart = documents is None or documents.largest_share(rows) <= _MOST_IN_ONE
     leads = _leads(plan, model, settings.max_length, lambda at, before: make_table(columns[at], before=before))
-    read = tables, rows, plan.views, template, settings, encoding, labels, documents
-    batches = Batches(*read, separate_documents=apart, leads=leads)
+    batches = Batches(tables, rows, plan.views, template, settings, encoding, labels, documents, apart, leads=leads)
     if line := notice_of_cut(batches, bool(corpus.report.split)):
         notice(line)
     if (compares := plan.method.learner.compares) in ("texts", "documents"):
