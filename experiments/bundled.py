@@ -3,16 +3,17 @@
     python experiments/free_text.py --output TEXT ...                                # gathers the text
     python experiments/bundled.py sample  --text TEXT --output OUT
     python experiments/bundled.py encoder --output OUT --teacher all-MiniLM-L6-v2    # bundled-encoder
-    python experiments/bundled.py raw     --text TEXT --output OUT                   # a table from text alone
+    python experiments/bundled.py raw     --text TEXT --output OUT                   # a free encoder from text alone
 
 `sample` draws sentences, passages and titles of all sources. `encoder` cuts a smaller transformer out of the teacher
-(cut_teacher.py), and trains it after the teacher. `raw` trains a table on neighbouring sentences alone; its tokens
-without a letter or digit become shorter at the end. The table `bundled` is made by `closed_form.py`.
+(cut_teacher.py), and trains it after the teacher. `raw` pretrains a transformer on passages of the text, without a
+teacher; it does not ship yet (docs/log/encoders.md). The table `bundled` is made by `closed_form.py`.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import sys
 from pathlib import Path
@@ -25,6 +26,7 @@ from sentence_transformers import SentenceTransformer
 from tokenizers import Tokenizer
 from torch import Tensor
 from torch.nn import functional as F
+from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))  # what benchmarks and experiments share
 from cut_teacher import cut
@@ -35,7 +37,6 @@ import selfsent
 from selfsent.files import atomic_directory, write_json, write_text
 from selfsent.lexical.scores import SEARCH_FILE
 from selfsent.models.loading import load_encoder
-from selfsent.models.static import StaticEncoder
 
 SOURCES = {
     "dialogue": (62_000, 0, 0),
@@ -63,11 +64,15 @@ SOURCES = {
 """Sentences, passages and titles of each source in the sample, where it has as many."""
 SHORT = ("dialogue", "short-sentences", "captions", "queries")
 """Sources of the sample of short sentences, which the encoder reads last."""
-UNCONNECTED = ("short-sentences", "captions", "queries", "factbook")
-"""Whose lines have nothing to do with each other."""
 PASSAGE = 90
 """Words of a passage."""
-RAW = "bundled-raw"
+FOR_RAW = (
+    *("dialogue", "short-sentences", "captions", "novels-100english", "novels-eltec", "medical-medquad", "openstax"),
+    *("openstax-2", "arxiv", "digital-gov", "factbook", "nltk-mix", "press", "tech-docs", "law-dc-code"),
+)
+"""Sources of the encoder from text alone."""
+BLOCK, MINUTES = 95, 14
+"""Words of a text that it reads, and how long it is pretrained on one core."""
 SHAPE = ((0, 3, 5), 15_872, 160)
 """Of the encoder: layers of the teacher that are kept, tokens, and the size of embeddings: 16 MB in half precision."""
 COUNTED = 100_000
@@ -98,6 +103,21 @@ def passage(lines: list[str], draw: np.random.Generator) -> str:
             break
         kept.append(line)
     return " ".join(kept)
+
+
+def blocks(text: Path) -> list[str]:
+    """All lines for the encoder from text alone, one behind the other, in texts of as many words as it reads."""
+    found: list[str] = []
+    for name in FOR_RAW:
+        kept, words = list[str](), 0
+        for line in itertools.chain.from_iterable(documents(text, name)):
+            if kept and words + len(line.split()) > BLOCK:
+                found.append(" ".join(kept))
+                kept, words = [], 0
+            kept.append(line)
+            words += len(line.split())
+        found.append(" ".join(kept))
+    return found
 
 
 def sample(text: Path, output: Path) -> None:
@@ -176,15 +196,10 @@ def save_half(model: SentenceTransformer, place: Path) -> None:
 def save_run(run: Path, place: Path) -> None:
     """The model of a run, as it ships."""
     encoder = load_encoder(run)
-    tokens = encoder.table if isinstance(encoder, StaticEncoder) else encoder.transformer.get_input_embeddings()
-    tokens.weight.data = rounded(tokens.weight.data)
-    if isinstance(encoder, StaticEncoder):
-        tokens.weight.data = quiet(encoder.tokenizer.get_vocab(), tokens.weight.data)
-        save_half(encoder.sentence_transformer, place)
-    else:
-        encoder.transformer.config.update({"hidden_dropout_prob": DROPOUT, "attention_probs_dropout_prob": DROPOUT})
-        save_half(encoder.sentence_transformer, place)
-        write_json(place / SEARCH_FILE, {"lexical_weight": WORDS})
+    encoder.words.weight.data = rounded(encoder.words.weight.data)
+    encoder.transformer.config.update({"hidden_dropout_prob": DROPOUT, "attention_probs_dropout_prob": DROPOUT})
+    save_half(encoder.sentence_transformer, place)
+    write_json(place / SEARCH_FILE, {"lexical_weight": WORDS})
 
 
 def trained(output: Path, name: str, corpus: Any, base: Path, **told: Any) -> Path:
@@ -207,12 +222,11 @@ def main() -> None:
     if options.stage == "sample":
         sample(options.text, output)
     elif options.stage == "raw":
-        files = [options.text / f"{name}.txt.zst" for name in SOURCES if name not in UNCONNECTED]
-        base = output / "raw-table"
-        if not (base / "model").is_dir():
-            selfsent.make_table(None, base, tokenizer=RAW, size=256)
-        run = trained(output, "raw", files, base, method="neighbours", whiten=0)
-        save_run(run, output / "raw-static")
+        write_text(output / "raw.txt", "".join(f"{line}\n" for line in blocks(options.text)))
+        run = selfsent.pretrain(output / "raw.txt", output / "raw", batch_size=32, budget=60 * MINUTES, resume=True)
+        with atomic_directory(output / "free-raw") as temporary:
+            AutoModelForMaskedLM.from_pretrained(run.directory / "model").half().save_pretrained(temporary)
+            AutoTokenizer.from_pretrained(run.directory / "model").save_pretrained(temporary)
     else:
         begin, text = output / "encoder-start", output / "sample.txt"
         after = {"method": "distil", "teacher": base_of(options.teacher), **ENCODER}

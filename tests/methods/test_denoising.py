@@ -238,11 +238,30 @@ def test_modules_after_the_transformer_stay_as_they_are(encoder_of):
     assert [name for name, each in learner.named_parameters() if each.requires_grad and each.grad is None] == []
 
 
-def test_word_embeddings_may_learn_at_a_rate_of_their_own(encoder_of):
-    learner = get_method("mlm").learner(encoder_of("bert"), MLM(word_rate=0.05))
+def test_embeddings_may_learn_at_a_rate_of_their_own(encoder_of):
+    learner = get_method("mlm").learner(encoder_of("bert"), MLM(embedding_rate=0.05))
     groups = learner.parameter_groups(Settings(learning_rate=0.1))
     rates = {each: group.get("lr", 0.1) for group in groups for each in group["params"]}
-    words = learner.model.words.weight
+    tables = [each for each in learner.model.transformer.embeddings.parameters() if each.ndim > 1]
+    assert len(tables) == 3  # of words, positions and types
     assert rates.keys() == {each for each in learner.parameters() if each.requires_grad}
-    assert rates.pop(words) == pytest.approx(0.005)
+    assert [rates.pop(each) for each in tables] == pytest.approx([0.005] * 3)
     assert set(rates.values()) == {0.1}
+
+
+def test_a_span_is_a_sentence_among_its_neighbours(encoder_of):
+    """Four sentences are a document; a row reads some of its own in order, itself among them."""
+    model = encoder_of("bert")
+    learner = get_method("mlm").learner(model, MLM(span=4))
+    settings, sentences = Settings(batch_size=16, max_length=400), tiny.make_sentences(16)
+    batches = tiny.make_batches(learner, learner.options.views(), settings, sentences)
+    ids = [model.tokenizer(each, add_special_tokens=False)["input_ids"] for each in sentences]
+    read = set()
+    for epoch in range(40):
+        (packed,) = batches.views_of(np.arange(16), epoch)
+        whole = np.where(packed.given_targets == IGNORED, packed.given_ids, packed.given_targets)
+        texts = np.split(whole, np.cumsum(packed.given_lengths)[:-1])
+        read |= {(row, tuple(text[1:-1])) for row, text in enumerate(texts)}
+    begins = [(begin, length) for length in (1, 2, 3, 4) for begin in range(16) if begin % 4 + length <= 4]
+    spans = {range(begin, begin + length): np.concatenate(ids[begin : begin + length]) for begin, length in begins}
+    assert read == {(row, tuple(text)) for span, text in spans.items() for row in span}

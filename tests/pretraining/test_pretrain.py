@@ -50,6 +50,10 @@ def weights(run):
     return load_file(run.directory / "model" / "model.safetensors")
 
 
+def asked(run):
+    return read_json(run.directory / "run.json")["asked"]
+
+
 def test_a_run_that_was_interrupted_ends_with_the_same_weights(run, text, tmp_path, monkeypatch):
     advance = Loop.advance
 
@@ -96,9 +100,18 @@ def test_the_model_loads_everywhere(run):
     assert tuned.model.encode(["the cat"]).shape == (1, 32)
 
 
-def test_word_vectors_of_counts_move_little(run):
+def test_embeddings_of_counts_move_little(run):
     """They are good for sentences as they are, and predicting words makes them worse."""
-    assert read_json(run.directory / "run.json")["asked"]["options"]["word_rate"] == 0.05
+    assert asked(run)["options"]["embedding_rate"] == 0.05
+
+
+def test_neighbours_are_read_together_where_there_are_documents(run, tmp_path):
+    assert asked(run)["options"]["span"] == 8
+    lines, settings = tiny.make_sentences(150), {name: value for name, value in TINY.items() if name != "batch_size"}
+    alone = asked(pretrain(lines, tmp_path / "run", steps=1, quiet=True, **settings))
+    assert (alone["options"]["span"], alone["settings"]["batch_size"]) == (1, 128)
+    with pytest.raises(SettingsError, match="the corpus has no documents"):
+        pretrain(lines, tmp_path / "other", steps=1, span=2, quiet=True, **settings)
 
 
 def test_counts_predict_before_the_first_step(text, tmp_path):

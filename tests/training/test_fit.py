@@ -211,3 +211,13 @@ def test_titles_alone_are_asked_once_for_each_document(tmp_path):
     for positives, left in (("title", [4, *range(6, len(corpus), 3)]), ("title,document", rows.tolist())):
         plan = make_plan(get_method("neighbours"), "bundled", positives=positives)
         assert rows_with_neighbours(plan, corpus, rows).tolist() == left
+
+
+def test_a_masked_row_may_be_alone_in_its_document_and_none_is_told_that_its_neighbours_are_cut(tmp_path):
+    texts = ["One alone.", *(" ".join(f"{each.capitalize()}." for each in tiny.make_sentences(6)) for _ in range(9))]
+    given = {"base": "bert:1x64", "output": tmp_path / "run", "steps": 1, "max_length": 8, "hold_out": 0}
+    said = []
+    corpus = read_corpus([{"text": text} for text in texts], split_sentences=True, cache=tmp_path / "cache")
+    run = train(corpus, "mlm", span=4, progress=tiny.heard(notice=said.append), **given)
+    assert run.record["status"] == "finished"
+    assert not [line for line in said if "alone in" in line or "are cut" in line]

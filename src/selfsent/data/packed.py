@@ -134,10 +134,6 @@ class Packed:
         return np.asarray(np.cumsum(self._sorted_lengths) - self._sorted_lengths)
 
     @cached_property
-    def _within(self) -> np.ndarray:
-        return ranges(np.zeros_like(self._sorted_lengths), self._sorted_lengths)
-
-    @cached_property
     def _source(self) -> np.ndarray:
         return ranges(self._given_starts[self.order], self._sorted_lengths)
 
@@ -194,7 +190,7 @@ class Packed:
     @cached_property
     def positions(self) -> Tensor:
         """(tokens,) position of each token in its sentence, from 0."""
-        return self._tensor(self._within)
+        return self._tensor(ranges(np.zeros_like(self._sorted_lengths), self._sorted_lengths))
 
     @cached_property
     def lengths(self) -> Tensor:

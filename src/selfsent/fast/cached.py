@@ -40,12 +40,12 @@ class _Cached(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, encode: Callable[[slice], Tensor], parts: Sequence[slice], *weights: Tensor) -> Tensor:
-        kind = weights[0].device.type
+        device, kind = weights[0].device, weights[0].device.type
         ctx.encode, ctx.parts, ctx.weights, ctx.states = encode, parts, weights, []
         ctx.precision = kind, torch.get_autocast_dtype(kind), torch.is_autocast_enabled(kind)
         vectors = []
         for part in parts:
-            ctx.states.append(_random_state(weights[0].device))
+            ctx.states.append((torch.get_rng_state(), torch.cuda.get_rng_state(device) if kind == "cuda" else None))
             with _precision(ctx):
                 vectors.append(encode(part))
         return torch.cat(vectors)
@@ -69,10 +69,6 @@ def _precision(ctx: Any) -> Any:
     """That of the first pass. Weights in few bits are not kept: those of the first pass have no gradient."""
     kind, dtype, enabled = ctx.precision
     return torch.autocast(kind, dtype, enabled, cache_enabled=False)
-
-
-def _random_state(device: torch.device) -> tuple[Tensor, Tensor | None]:
-    return torch.get_rng_state(), torch.cuda.get_rng_state(device) if device.type == "cuda" else None
 
 
 @contextmanager

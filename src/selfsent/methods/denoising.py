@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from selfsent.data.packed import Packed
 from selfsent.data.targets import IGNORED
 from selfsent.data.views.noise import AddWords, DeleteWords, MaskTokens, MaskWords, Noise, ReplaceWords, SwapWords
+from selfsent.data.views.positives import Span
 from selfsent.data.views.view import View
 from selfsent.errors import SettingsError
 from selfsent.methods.losses import head_cross_entropy
@@ -34,11 +35,13 @@ class MLM(MethodOptions):
     """
 
     ratio: float = setting(0.15, "share of the tokens to predict", above=0.0, maximum=1.0)
-    word_rate: float = setting(1.0, "rate of the word embeddings, as a share of the learning rate", minimum=0.0)
+    embedding_rate: float = setting(1.0, "rate of the embeddings, as a share of the learning rate", minimum=0.0)
+    span: int = setting(1, "most neighbouring sentences of a document that are read as one text", minimum=1)
 
     def views(self) -> tuple[View, ...]:
-        """The masked sentence."""
-        return (View(noise=MaskTokens(self.ratio), side="bare"),)
+        """The masked sentence, among its neighbours."""
+        passage = Span("anchor", longest=self.span, overlap=True) if self.span > 1 else None
+        return (View(noise=MaskTokens(self.ratio), passage=passage, side="bare"),)
 
 
 class MaskedLearner(Learner):
@@ -73,9 +76,10 @@ class MaskedLearner(Learner):
         return Loss(head_cross_entropy(head, states, masked.targets[chosen]), len(chosen))
 
     def parameter_groups(self, settings: Settings) -> list[dict[str, Any]]:
-        """The default groups, and the word embeddings at their own rate."""
-        rate = self.options.word_rate * settings.learning_rate
-        return self.at_rate(rate, self.model.words, super().parameter_groups(settings))
+        """The default groups, and the embeddings of words, positions and types at their own rate."""
+        rate = self.options.embedding_rate * settings.learning_rate
+        tables = nn.ModuleList(each for each in self.model.transformer.modules() if isinstance(each, nn.Embedding))
+        return self.at_rate(rate, tables, super().parameter_groups(settings))
 
 
 MLM.method = Method("mlm", MLM, MaskedLearner).but(

@@ -39,11 +39,6 @@ class Sent2Vec(MethodOptions):
         return (View(side="bare"),)
 
 
-def _sums(words: Tensor, packed: Packed) -> Tensor:
-    """(n, d) sums over the sentences of (tokens, d) word vectors."""
-    return words.new_zeros(len(packed), words.shape[1]).index_add(0, packed.sentence, words)
-
-
 class Sent2VecLearner(Learner):
     """Σ_w ℓ(u_w·v) + Σ_n ℓ(−u_n·v), v the mean of the word vectors of a sentence but for w, ℓ(x) = log(1 + e⁻ˣ).
 
@@ -95,7 +90,8 @@ class Sent2VecLearner(Learner):
         share = self.options.threshold / self.frequency[packed.ids].clamp_min(1e-12)
         chance = torch.rand(packed.tokens, device=words.device, generator=self._random())
         chosen = (others > 0) & (chance < share.sqrt() + share)
-        v = ((_sums(words, packed)[owner[chosen]] - words[chosen]) / others[chosen, None]).float()
+        sums = words.new_zeros(len(packed), words.shape[1]).index_add(0, owner, words)
+        v = ((sums[owner[chosen]] - words[chosen]) / others[chosen, None]).float()
         ids = packed.ids[chosen]
         total = F.softplus(-(v * self.output(ids)).sum(-1)).sum()
         if len(ids):

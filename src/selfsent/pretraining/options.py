@@ -11,7 +11,7 @@ from selfsent.settings import Settings, check_limits, setting
 VocabularyKind = Literal["wordpiece", "unigram"]
 
 DEFAULTS = Settings(
-    batch_size=128, learning_rate=1.5e-3, warmup=0.05, weight_decay=0.01, epsilon=1e-6, beta2=0.98, max_length=128
+    batch_size=32, learning_rate=1.5e-3, warmup=0.05, weight_decay=0.01, epsilon=1e-6, beta2=0.98, max_length=128
 )
 
 
@@ -46,6 +46,7 @@ class Options(VocabularyOptions):
     heads: int = setting(4, "attention heads in a layer", minimum=1)
     feed_forward: int = setting(1024, "width of the feed-forward layers", minimum=1)
     ratio: float = setting(0.2, "share of the tokens to predict", above=0.0, maximum=0.9)
+    span: int = setting(8, "most neighbouring sentences of a document that are read as one text", minimum=1)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -75,14 +75,17 @@ def pretrain(
     clock = Clock(time.perf_counter())
     options, rest = split_arguments(Options, changes)
     defaults = {name: value for name, value in dataclasses.asdict(DEFAULTS).items() if value is not None}
-    # Without dropout: one pass sees little twice. Word vectors of counts are good already, and mlm makes them worse.
-    settings = {"ratio": options.ratio, "word_rate": 0.05, "dropout": 0.0, **defaults, **rest}
+    # Without dropout: one pass sees little twice. Embeddings of counts are good already, and mlm makes them worse.
+    read = {"ratio": options.ratio, "span": options.span}
+    settings = {**read, "embedding_rate": 0.05, "dropout": 0.0, **defaults, **rest}
     with shown(progress, quiet) as listener, silent():
         join()
         check_train("mlm", RAW, **settings)
         given = None if tokenizer is None else given_tokenizer(tokenizer, changes)
         RunDirectory(Path(output)).check(resume, overwrite, [tokenizer])
         text = text_of(corpus)
+        if text.documents is None:  # single sentences, with as many tokens in a batch
+            settings |= {"span": changes.get("span", 1), "batch_size": rest.get("batch_size", 128)}
         base = _base(text, given, options, int(settings["seed"]), listener)
         common: dict[str, Any] = {"resume": resume, "overwrite": overwrite, "progress": listener, "clock": clock}
         run: Run = train(text, "mlm", base, output, **common, **settings)

@@ -299,7 +299,7 @@ def rows_with_neighbours(
     Raises:
         SettingsError: fewer than two are left.
     """
-    if corpus.documents is None or not plan.reads_documents:
+    if corpus.documents is None or not plan.reads_documents or len(plan.views) == 1:
         return rows
     alone = Documents(np.asarray(corpus.documents)).sizes(rows) < 2
     left = int(len(rows) - alone.sum())
@@ -327,8 +327,8 @@ def notice_of_cut(batches: Batches, split: bool) -> str | None:
     """
     longest, total = batches.settings.max_length, len(batches.rows)
     cut = sum(int((lengths > longest).sum()) for lengths in batches.lengths())
-    if cut < max(2, 0.02 * total):
-        return None
+    if cut < max(2, 0.02 * total) or (len(batches.views) == 1 and batches.views[0].passage):
+        return None  # few; or another row's passage holds what is cut of this one
     what, instead = ("sentences", "") if split else ("texts", "split_sentences=True if they are paragraphs, or ")
     if grown := {view.passage.length_option for view in batches.views if view.passage} - {None}:
         what, instead = "passages", f"a smaller {' or '.join(f'`{name}`' for name in sorted(map(str, grown)))}, or "
