@@ -71,8 +71,10 @@ FOR_RAW = (
     *("openstax-2", "arxiv", "digital-gov", "factbook", "nltk-mix", "press", "tech-docs", "law-dc-code"),
 )
 """Sources of the encoder from text alone."""
-BLOCK, MINUTES = 95, 14
-"""Words of a text that it reads, and how long it is pretrained on one core."""
+BLOCK = 95
+"""Words of a text that it reads."""
+ALONE = {"batch_size": 32, "embedding_rate": 0.0, "budget": 21 * 60.0}
+"""How it is pretrained, on one core."""
 SHAPE = ((0, 3, 5), 15_872, 160)
 """Of the encoder: layers of the teacher that are kept, tokens, and the size of embeddings: 16 MB in half precision."""
 COUNTED = 100_000
@@ -223,7 +225,7 @@ def main() -> None:
         sample(options.text, output)
     elif options.stage == "raw":
         write_text(output / "raw.txt", "".join(f"{line}\n" for line in blocks(options.text)))
-        run = selfsent.pretrain(output / "raw.txt", output / "raw", batch_size=32, budget=60 * MINUTES, resume=True)
+        run = selfsent.pretrain(output / "raw.txt", output / "raw", resume=True, **ALONE)
         with atomic_directory(output / "free-raw") as temporary:
             AutoModelForMaskedLM.from_pretrained(run.directory / "model").half().save_pretrained(temporary)
             AutoTokenizer.from_pretrained(run.directory / "model").save_pretrained(temporary)

@@ -299,6 +299,7 @@ def rows_with_neighbours(
     Raises:
         SettingsError: fewer than two are left.
     """
+    # A single view, as of mlm, reads the row itself as well: it may be alone.
     if corpus.documents is None or not plan.reads_documents or len(plan.views) == 1:
         return rows
     alone = Documents(np.asarray(corpus.documents)).sizes(rows) < 2
