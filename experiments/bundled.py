@@ -3,11 +3,11 @@
     python experiments/free_text.py --output TEXT ...                                # gathers the text
     python experiments/bundled.py sample  --text TEXT --output OUT
     python experiments/bundled.py encoder --output OUT --teacher all-MiniLM-L6-v2    # bundled-encoder
-    python experiments/bundled.py raw     --text TEXT --output OUT                   # a free encoder from text alone
+    python experiments/bundled.py raw     --text TEXT --output OUT                   # bundled-raw
 
 `sample` draws sentences, passages and titles of all sources. `encoder` cuts a smaller transformer out of the teacher
 (cut_teacher.py), and trains it after the teacher. `raw` pretrains a transformer on passages of the text, without a
-teacher; it does not ship yet (docs/log/encoders.md). The table `bundled` is made by `closed_form.py`.
+teacher. The table `bundled` is made by `closed_form.py`.
 """
 
 from __future__ import annotations
@@ -73,8 +73,8 @@ FOR_RAW = (
 """Sources of the encoder from text alone."""
 BLOCK = 95
 """Words of a text that it reads."""
-ALONE = {"batch_size": 32, "embedding_rate": 0.0, "budget": 21 * 60.0}
-"""How it is pretrained, on one core."""
+ALONE = {"batch_size": 32, "embedding_rate": 0.0, "steps": 1_697}
+"""How it is pretrained: 21 minutes of one core."""
 SHAPE = ((0, 3, 5), 15_872, 160)
 """Of the encoder: layers of the teacher that are kept, tokens, and the size of embeddings: 16 MB in half precision."""
 COUNTED = 100_000
@@ -195,6 +195,14 @@ def save_half(model: SentenceTransformer, place: Path) -> None:
         model.half().save(str(temporary), create_model_card=False)
 
 
+def save_alone(model: Path, place: Path) -> None:
+    """A model that predicts words, as it ships."""
+    tokenizer = AutoTokenizer.from_pretrained(model)
+    tokenizer.backend_tokenizer.no_truncation()
+    tokenizer.save_pretrained(place)
+    AutoModelForMaskedLM.from_pretrained(model).half().save_pretrained(place)
+
+
 def save_run(run: Path, place: Path) -> None:
     """The model of a run, as it ships."""
     encoder = load_encoder(run)
@@ -226,9 +234,8 @@ def main() -> None:
     elif options.stage == "raw":
         write_text(output / "raw.txt", "".join(f"{line}\n" for line in blocks(options.text)))
         run = selfsent.pretrain(output / "raw.txt", output / "raw", resume=True, **ALONE)
-        with atomic_directory(output / "free-raw") as temporary:
-            AutoModelForMaskedLM.from_pretrained(run.directory / "model").half().save_pretrained(temporary)
-            AutoTokenizer.from_pretrained(run.directory / "model").save_pretrained(temporary)
+        with atomic_directory(output / "bundled-raw") as temporary:
+            save_alone(run.directory / "model", temporary)
     else:
         begin, text = output / "encoder-start", output / "sample.txt"
         after = {"method": "distil", "teacher": base_of(options.teacher), **ENCODER}

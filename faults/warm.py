@@ -21,7 +21,7 @@ def _warm(folder: Path) -> None:
     few = ["--steps", "1", "--batch-size", "4", "--max-length", "16"]
     for arguments in (
         ["train", str(text), "--method", "tsdae", "--base", "bundled-raw", *few, "--output", str(folder / "a")],
-        ["augment", str(text), "--with", "mlm:model=bundled-raw", "--output", f"{folder}/v.tsv"],
+        ["augment", str(text), "--with", "mlm:model=bundled-raw", "--output", f"{folder}/v.parquet"],
         ["search", "bundled", str(text), "a sentence", "--json", str(folder / "hits.json")],
     ):
         with contextlib.suppress(SystemExit), (folder / "log").open("w") as log, contextlib.redirect_stderr(log):

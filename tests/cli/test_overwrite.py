@@ -90,7 +90,7 @@ def test_a_card_names_the_licence_of_the_base(tmp_path):
     from selfsent.models.bases import resolve
     from selfsent.report.card import licence_of
 
-    assert licence_of(resolve("bundled-raw")) == "cc-by-sa-4.0"
+    assert licence_of(resolve("bundled-raw")) == "cc-by-4.0"
     assert licence_of(tmp_path) is None
     (tmp_path / "README.md").write_text("license: mit\n")
     assert licence_of(tmp_path) is None

@@ -33,5 +33,5 @@ def test_the_command_in_the_card_of_the_bundled_encoder_is_understood(selfsent, 
     card = (resolve("bundled-raw") / "README.md").read_text()
     command = card.partition("```\nselfsent pretrain")[2].partition("```")[0]
     name, *arguments = shlex.split(command.replace("\\\n", " "))
-    assert "wikipedia.txt.zst" in selfsent("pretrain", name, *arguments).complaint
+    assert "raw.txt" in selfsent("pretrain", name, *arguments).complaint
     assert not (tmp_path / "pretrained").exists()

@@ -157,7 +157,7 @@ def test_counts_and_information_equal_the_loops(monkeypatch):
     ("changes", "said"),
     [
         ({"vocabulary_size": 40}, "vocabulary_size is 40"),
-        ({"heads": 3}, "with heads=3"),
+        ({"heads": 3}, "heads=3 must share"),
         ({"heads": 1}, "give heads=2 or more"),
         ({"no_such": 1}, "no option 'no_such'"),
         ({"tokenizer": "bundled-raw"}, "leave out `vocabulary_size`"),

@@ -47,12 +47,12 @@ class Options(VocabularyOptions):
     feed_forward: int = setting(1024, "width of the feed-forward layers", minimum=1)
     ratio: float = setting(0.2, "share of the tokens to predict", above=0.0, maximum=0.9)
     span: int = setting(8, "most neighbouring sentences of a document that are read as one text", minimum=1)
+    embedding_rate: float = setting(0.05, "rate of the embeddings, as a share of the learning rate", minimum=0.0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.hidden_size % (2 * self.heads):
-            sizes = f"hidden_size={self.hidden_size} with heads={self.heads}"
-            raise SettingsError(f"{sizes}: each head must get an even, whole share")
+            raise SettingsError(f"heads={self.heads} must share hidden_size={self.hidden_size} in even, whole parts")
         if self.heads < 2:
             raise SettingsError("the start from counts keeps the width of one head for positions: give heads=2 or more")
 

@@ -76,8 +76,8 @@ def pretrain(
     options, rest = split_arguments(Options, changes)
     defaults = {name: value for name, value in dataclasses.asdict(DEFAULTS).items() if value is not None}
     # Without dropout: one pass sees little twice. Embeddings of counts are good already, and mlm makes them worse.
-    read = {"ratio": options.ratio, "span": options.span}
-    settings = {**read, "embedding_rate": 0.05, "dropout": 0.0, **defaults, **rest}
+    read = {"ratio": options.ratio, "span": options.span, "embedding_rate": options.embedding_rate}
+    settings = {**read, "dropout": 0.0, **defaults, **rest}
     with shown(progress, quiet) as listener, silent():
         join()
         check_train("mlm", RAW, **settings)
