@@ -55,8 +55,9 @@ WAYS: dict[str, dict[str, Any]] = {
     "title,document, mined by words": {"positives": "title,document", "mined": 2, "mined_by": "words"},
     "title,document, list": {"positives": "title,document", "mined": 4, "teacher": "search", "teacher_scale": 8.0},
     "title,document,neighbours": {"positives": "title,document,neighbours"},
+    "whitened in part": {"method": "whitening", "strength": 0.25, "ridge": 0.1},
 }
-"""Options of each way, beside those of `neighbours`."""
+"""Options of each way, beside those of `neighbours`; whitening has no steps, and ignores the rate and the passes."""
 GRIDS = {"table": ((0.004, 0.016), (3,)), "small": ((5e-5, 5e-4), (1,)), "strong": ((5e-6, 2e-5), (1,))}
 """Rates and passes, by kind of base."""
 

@@ -80,6 +80,18 @@ def test_neighbours_whiten_a_table_in_part_and_leave_it_a_table(table, tmp_path)
     assert "whitened at the end with strength 0.1" in (tmp_path / "default" / "model" / "README.md").read_text()
 
 
+@pytest.mark.parametrize(("strength", "stays"), [(0.3, True), (1.0, False)])
+def test_a_sign_without_length_stays_without_where_a_table_is_whitened_in_part(table, tmp_path, strength, stays):
+    """The mean, taken off it, would be all that it has."""
+    silent = load_encoder(table)
+    number = silent.tokenizer.convert_tokens_to_ids("[UNK]")
+    silent.table.weight.data[number] = 0
+    silent.save(tmp_path / "silent")
+    selfsent.train(TEXTS, "whitening", tmp_path / "silent", tmp_path / "run", strength=strength, ridge=0.1, quiet=True)
+    length = load_encoder(tmp_path / "run").table.weight.data[number].norm().item()
+    assert (length < 1e-6) is stays
+
+
 def test_training_does_not_depend_on_the_scale_of_a_table(table, tmp_path):
     """Neither the default rate nor the whitening does: rows of seven times the length learn the same."""
     (tmp_path / "documents.txt").write_text(DOCUMENTS)

@@ -174,8 +174,8 @@ class WhiteningLearner(Learner):
         model.average_layers(options.layers)
 
     def prepare(self, batches: Iterable[Sequence[Packed]]) -> None:
-        """The whole fit."""
-        whiten(self.model, batches, self.options)
+        """The whole fit; in part, as `--whiten` does."""
+        whiten(self.model, batches, self.options, linear=self.model.is_static and self.options.strength < 1)
 
 
 class ZScoreLearner(WhiteningLearner):
