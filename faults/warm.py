@@ -24,7 +24,12 @@ def _warm(folder: Path) -> None:
         ["augment", str(text), "--with", "mlm:model=bundled-raw", "--output", f"{folder}/v.parquet"],
         ["search", "bundled", str(text), "a sentence", "--json", str(folder / "hits.json")],
     ):
-        with contextlib.suppress(SystemExit), (folder / "log").open("w") as log, contextlib.redirect_stderr(log):
+        with (
+            contextlib.suppress(SystemExit),
+            (folder / "log").open("w") as log,
+            contextlib.redirect_stdout(log),
+            contextlib.redirect_stderr(log),
+        ):
             main(arguments)
     if before is None:
         del os.environ["SELFSENT_CACHE"]
