@@ -28,8 +28,8 @@ from sides import machine
 
 from selfsent import read_corpus
 from selfsent.data.corpus import Corpus
-from selfsent.evaluation.encoders import encoder_of
 from selfsent.evaluation.hold_out import HoldOut
+from selfsent.evaluation.load_scorer import scorer_of
 from selfsent.evaluation.suites import evaluate
 from selfsent.evaluation.tasks.context import ContextTask
 from selfsent.files import write_json
@@ -84,7 +84,7 @@ def timed(command: list[str]) -> float:
 
 def scores(model: str, context: ContextTask) -> dict[str, float]:
     """Context and STS-B of a saved model."""
-    encoder = encoder_of(load_encoder(model), model)
+    encoder = scorer_of(load_encoder(model), model)
     result = evaluate(encoder, task=["stsb"], data=None)
     return {"context": context.score(encoder).score, "stsb": result.scores["stsb"].score}
 

@@ -31,10 +31,10 @@ from search_training import keep, kept, load
 
 from selfsent import read_corpus, train
 from selfsent.evaluation.adapt import Adapted, Adapter, adapt
-from selfsent.evaluation.encoder import Encoder
-from selfsent.evaluation.encoders import as_encoder, encoder_of
 from selfsent.evaluation.exam import QUERIES, draw_exam, texts_of
 from selfsent.evaluation.lexical import Hybrid
+from selfsent.evaluation.load_scorer import load_scorer, scorer_of
+from selfsent.evaluation.scorer import Scorer
 from selfsent.evaluation.tasks.retrieval import RetrievalTask
 
 SETS, LARGE, SAMPLE, PLACEBOS = ("cranfield", "cisi", "counsel", "scitldr"), 2500, 1200, 20
@@ -57,7 +57,7 @@ def read(folder: Path, split: str) -> tuple[list[dict[str, str]], RetrievalTask 
     return rows, RetrievalTask(split, [texts[query] for query in grades], documents, list(grades.values()))
 
 
-def gain(encoder: Encoder, adapter: Adapter, task: RetrievalTask, weight: float, before: float) -> list[float]:
+def gain(encoder: Scorer, adapter: Adapter, task: RetrievalTask, weight: float, before: float) -> list[float]:
     """The gain of an adapter on judged queries over a weight of words before, with its 95 % interval."""
     changed = Adapted(encoder, adapter)
     less = task.score(Hybrid(changed, weight)).minus(task.score(Hybrid(encoder, before)))
@@ -65,7 +65,7 @@ def gain(encoder: Encoder, adapter: Adapter, task: RetrievalTask, weight: float,
 
 
 def learned(
-    encoder: Encoder, dev: RetrievalTask, test: RetrievalTask, judged: RetrievalTask, placebos: int
+    encoder: Scorer, dev: RetrievalTask, test: RetrievalTask, judged: RetrievalTask, placebos: int
 ) -> dict[str, Any]:
     """Both adapters from one half of some queries, and how often shuffled answers change anything."""
     own, found = encoder.lexical_weight, dict[str, Any]()
@@ -91,7 +91,7 @@ def of_training(base: str, rows: list[dict[str, str]], judged: RetrievalTask, ru
     start = time.process_time()
     train(corpus, "neighbours", base, place, hold_out=0, overwrite=True, quiet=True, precision="float32")
     seconds, found = time.process_time() - start, dict[str, Any]()
-    before, after = as_encoder(base), encoder_of(load(place / "model"), "trained")
+    before, after = load_scorer(base), scorer_of(load(place / "model"), "trained")
     for name, weight in (("words", before.lexical_weight), ("cosine", 0.0)):
         less = judged.score(Hybrid(after, weight)).minus(judged.score(Hybrid(before, weight)))
         found[name] = [round(value, 3) for value in (less.difference, less.low, less.high)]
@@ -104,10 +104,10 @@ def row_of(name: str, base: str, folder: Path, options: argparse.Namespace) -> d
     rows, judged = read(folder, "test")
     assert judged is not None
     if options.vectors:
-        encoder = Encoder(Store(name, base, options.vectors), name)
+        encoder = Scorer(Store(name, base, options.vectors), name)
         encoder.lexical_weight = OWN[name]
     else:
-        encoder = as_encoder(base, fast=True)
+        encoder = load_scorer(base, fast=True)
     table = {column: [row[column] for row in rows] for column in ("title", "text")}
     exam = draw_exam(texts_of(read_corpus(table, carry="title"), "title"), options.queries)
     row: dict[str, Any] = {"base": name, "set": folder.name, "exam": exam.summary, "judged": len(judged.queries)}

@@ -40,7 +40,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from selfsent.data.vector_files import unit
-from selfsent.evaluation.encoders import as_encoder
+from selfsent.evaluation.load_scorer import load_scorer
 from selfsent.files import write_text
 
 SOURCES = {
@@ -160,7 +160,7 @@ def chunks(items: Path) -> list[tuple[float, Path, list[str]]]:
 def read_by_teacher(output: Path, teacher: Path) -> None:
     """The teacher's vectors of all texts, of length 1; those that are there stay."""
     (output / "vectors").mkdir(exist_ok=True)
-    read = as_encoder(str(teacher), int8=True)
+    read = load_scorer(str(teacher), int8=True)
     missing = [chunk for chunk in chunks(output / "items") if not chunk[1].is_file()]
     for first in range(0, len(missing), TOGETHER):
         some = missing[first : first + TOGETHER]

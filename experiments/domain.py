@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from selfsent.data.vector_files import inner
-from selfsent.evaluation.encoders import Encoder
+from selfsent.evaluation.load_scorer import Scorer
 
 NEAREST = 10
 LIMIT, LIMIT_DEV = 4000, 2000
@@ -40,11 +40,11 @@ def domain_rows(name: str, data: str | None, most: int | None = None) -> dict[st
     return {column: values[:limit] for column, values in found.items()}
 
 
-def _near(encoder: Encoder, queries: list[str], texts: list[str]) -> np.ndarray:
-    return inner(*encoder.sides(queries, texts))
+def _near(encoder: Scorer, queries: list[str], texts: list[str]) -> np.ndarray:
+    return inner(*encoder.query_document_vectors(queries, texts))
 
 
-def _nearest(encoder: Encoder, rows: dict[str, list[str]]) -> np.ndarray:
+def _nearest(encoder: Scorer, rows: dict[str, list[str]]) -> np.ndarray:
     """Whether the ten nearest of the other texts, by votes weighted with their cosines, have a text's label."""
     cosines, labels = _near(encoder, rows["text"], rows["text"]), np.unique(rows["label"], return_inverse=True)[1]
     np.fill_diagonal(cosines, -np.inf)
@@ -54,7 +54,7 @@ def _nearest(encoder: Encoder, rows: dict[str, list[str]]) -> np.ndarray:
     return np.asarray(votes.argmax(1) == labels, float)
 
 
-def _reciprocal(encoder: Encoder, rows: dict[str, list[str]]) -> np.ndarray:
+def _reciprocal(encoder: Scorer, rows: dict[str, list[str]]) -> np.ndarray:
     """The reciprocal rank of each query's text among all, 0 beyond the tenth; ties count against it."""
     cosines = _near(encoder, rows["query"], rows["text"])
     rank = (cosines >= np.diag(cosines)[:, None]).sum(1)
@@ -65,7 +65,7 @@ LEAKED = ("counsel-answers", "scitldr")
 """Tests whose queries share documents of forum-counsel and science-abstracts with their answers: no tests of what was
 trained on these texts. See leaks.py."""
 _HALVED = ("newsgroups", "counsel-topics")
-DOMAIN: dict[str, Callable[[Encoder, dict[str, list[str]]], np.ndarray]] = {
+DOMAIN: dict[str, Callable[[Scorer, dict[str, list[str]]], np.ndarray]] = {
     "banking77-dev": _nearest,
     "newsgroups-dev": _nearest,
     "counsel-topics-dev": _nearest,
@@ -78,7 +78,7 @@ DOMAIN: dict[str, Callable[[Encoder, dict[str, list[str]]], np.ndarray]] = {
 }
 
 
-def score_domain(name: str, encoder: Encoder, data: str | None = None, most: int | None = None) -> Figures:
+def score_domain(name: str, encoder: Scorer, data: str | None = None, most: int | None = None) -> Figures:
     """Score x 100 of a task, of no more than so many texts, and the ends of its 95 % interval over texts."""
     each = 100 * DOMAIN[name](encoder, domain_rows(name, data, most))
     half = 1.96 * each.std(ddof=1) / len(each) ** 0.5

@@ -31,12 +31,12 @@ from selfsent.augment.synonym import Synonym
 from selfsent.data.corpus import Corpus, read_corpus
 from selfsent.data.corpus.clean import clean
 from selfsent.errors import DataError
-from selfsent.evaluation.encoder import Encoder
-from selfsent.evaluation.encoders import as_encoder
 from selfsent.evaluation.exam import DROPPED, Exam, draw_exam, texts_of
 from selfsent.evaluation.exam_models import WEIGHTS
 from selfsent.evaluation.hold_out import text_hashes
 from selfsent.evaluation.lexical import Hybrid
+from selfsent.evaluation.load_scorer import load_scorer
+from selfsent.evaluation.scorer import Scorer
 from selfsent.evaluation.stats.resampling import paired_best
 from selfsent.evaluation.tasks.context import ContextTask
 from selfsent.files import read_json, write_json
@@ -78,7 +78,7 @@ class Store:
         keys = [hashlib.blake2b(text.encode(), digest_size=12).hexdigest() for text in texts]
         new = {key: text for key, text in zip(keys, texts, strict=True) if key not in self.rows}
         if new:
-            encoder = as_encoder(self.model, fast=True)
+            encoder = load_scorer(self.model, fast=True)
             short = [text if self.model in TABLES else " ".join(text.split()[:WORDS]) for text in new.values()]
             vectors = encoder(short).astype(np.float16)
             self.vectors = np.concatenate([self.vectors, vectors]) if self.rows else vectors
@@ -206,7 +206,7 @@ def context(documents: list[dict[str, str]], stores: dict[str, Store]) -> dict[s
         return None
     found = {}
     for name, store in stores.items():
-        encoder = Encoder(store, name)
+        encoder = Scorer(store, name)
         scores = [
             task.score(encoder),
             *(task.score(Hybrid(encoder, weight)) for weight in WEIGHTS),

@@ -40,8 +40,8 @@ from sides import alone_at
 from selfsent import read_corpus
 from selfsent.data.corpus import Corpus
 from selfsent.errors import SettingsError, TrainingError
-from selfsent.evaluation.encoders import encoder_of
 from selfsent.evaluation.hold_out import HoldOut
+from selfsent.evaluation.load_scorer import scorer_of
 from selfsent.evaluation.suites import evaluate
 from selfsent.evaluation.tasks.context import ContextTask
 from selfsent.files import write_json
@@ -127,7 +127,7 @@ def score_row(
     encoder = quicken(load_encoder(model, pooling), fast=recipe.get("fast", False), int8=False)
     scores = score_tasks(encoder, tasks, recipe.get("data"))
     if context is not None:
-        score, tfidf = context.score(encoder_of(encoder, model)), context.lexical["tfidf"]
+        score, tfidf = context.score(scorer_of(encoder, model)), context.lexical["tfidf"]
         scores["context"] = [score.score, score.low, score.high]
         scores["context of TF-IDF"] = [tfidf.score, tfidf.low, tfidf.high]
     return scores
@@ -135,7 +135,7 @@ def score_row(
 
 def score_tasks(model: Encoder, tasks: list[str], data: str | None) -> dict[str, Any]:
     """Score and interval of each task."""
-    encoder = encoder_of(model, "the encoder")
+    encoder = scorer_of(model, "the encoder")
     scores: dict[str, Any] = {}
     if general := [task for task in tasks if task not in DOMAIN]:
         result = evaluate(encoder, task=general, data=data)

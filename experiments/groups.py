@@ -28,7 +28,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.metrics import adjusted_rand_score, v_measure_score
 
 from selfsent.data.vector_files import unit
-from selfsent.evaluation.encoders import as_encoder
+from selfsent.evaluation.load_scorer import load_scorer
 from selfsent.evaluation.tasks.own import read_labels
 from selfsent.evaluation.tasks.transfer import score_classification
 from selfsent.search.clusters import Clusters, find_clusters, telling_words
@@ -86,7 +86,7 @@ def main() -> None:
     parser.add_argument("--labels", action="store_true", help="evaluate --labels, quick and nested, too")
     given = parser.parse_args()
     result: dict[str, Any] = json.loads(given.output.read_text()) if given.output.exists() else {}
-    encoder = as_encoder("bundled")
+    encoder = load_scorer("bundled")
     for name in SETS:
         table = pq.read_table(given.data / name / "test.parquet").to_pydict()
         texts, labels = (
@@ -121,7 +121,7 @@ def main() -> None:
             print(name, way, {key: value for key, value in found.items() if key != "words"}, flush=True)
         for protocol in ("quick", "nested") if given.labels else ():
             rows, spent = read_labels(given.data / name / "test.parquet"), time.process_time()
-            score = score_classification(name, protocol, rows, encoder=encoder)
+            score = score_classification(name, protocol, rows, scorer=encoder)
             found = {"accuracy": score.score, "cpu_seconds": time.process_time() - spent}
             result.setdefault(name, {})[f"labels, {protocol}"] = found
             print(name, protocol, found, flush=True)

@@ -33,8 +33,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import v_measure_score
 
 from selfsent.evaluation.datasets.declared import Store
-from selfsent.evaluation.encoder import Encoder
-from selfsent.evaluation.encoders import as_encoder
+from selfsent.evaluation.load_scorer import load_scorer
+from selfsent.evaluation.scorer import Scorer
 from selfsent.evaluation.suites import TASKS
 from selfsent.files import write_json
 from selfsent.models.bases import resolve
@@ -106,7 +106,7 @@ class Retrieval(AbsTaskRetrieval):
         self.data_loaded = True
 
 
-def classified(encoder: Encoder) -> float:
+def classified(encoder: Scorer) -> float:
     """The accuracy of mteb's classifier on Banking77, by hand: it shuffles the texts, then takes all of them."""
     train, test = (pq.read_table(ROOT / f"domain/banking77/{name}.parquet").to_pydict() for name in ("train", "test"))
     order = list(range(len(train["text"])))
@@ -116,7 +116,7 @@ def classified(encoder: Encoder) -> float:
     return 100 * float(np.mean(model.predict(encoder(test["text"])) == np.array(test["label"])))
 
 
-def clustered(encoder: Encoder) -> float:
+def clustered(encoder: Scorer) -> float:
     """The V-measure of mteb's clusters on 20 Newsgroups, by hand."""
     rows = domain_rows("newsgroups-test", None)
     means = MiniBatchKMeans(len(Counter(rows["label"])), batch_size=500, n_init="auto", random_state=SEED)
@@ -132,7 +132,7 @@ def main() -> None:
     warnings.simplefilter("ignore")
     found: dict[str, Any] = {}
     for name in options.model:
-        model, encoder = load_sentence_transformer(resolve(name)), as_encoder(name)
+        model, encoder = load_sentence_transformer(resolve(name)), load_scorer(name)
         theirs = {}
         for task in (Sts(), Classification(), Clustering(), Retrieval()):
             result = mteb.evaluate(model, task, cache=None)

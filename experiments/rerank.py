@@ -22,11 +22,11 @@ import numpy as np
 import torch
 
 from selfsent.data.corpus import Corpus, read_corpus
-from selfsent.evaluation.encoder import Encoder
-from selfsent.evaluation.encoders import as_encoder, as_reranker
-from selfsent.evaluation.lexical import Hybrid, LexicalEncoder
+from selfsent.evaluation.lexical import Hybrid, LexicalScorer
+from selfsent.evaluation.load_scorer import as_reranker, load_scorer
 from selfsent.evaluation.rerank import CANDIDATES, Reranked, Reranker
 from selfsent.evaluation.results import Score
+from selfsent.evaluation.scorer import Scorer
 from selfsent.evaluation.tasks.beir import read_task
 from selfsent.files import read_json, write_json
 from selfsent.models.encoding import encode
@@ -56,7 +56,7 @@ def quality(args: argparse.Namespace) -> None:
             whole = task.score(Hybrid(strong))
             rows = found.setdefault(f"{name}, {data}, {split}", {})
             rows["over everything"] = {"ndcg": whole.score, "n": whole.n}
-            quick: tuple[Encoder, ...] = as_encoder("bundled"), LexicalEncoder("bm25")
+            quick: tuple[Scorer, ...] = load_scorer("bundled"), LexicalScorer("bm25")
             for first in quick:
                 alone = task.score(Hybrid(first) if first.has_vectors else first)
                 rows[first.name] = {"ndcg": alone.score, "recall@100": alone.metrics["recall@100"]}
@@ -113,7 +113,7 @@ def speed(args: argparse.Namespace) -> None:
         found["encode, strong, s"] = seconds * len(texts) / len(sample)
         found["encode, strong, measured on"] = len(sample)
         reranker = as_reranker(strong)
-        reranker.encoder.keep(cache / "kept.sqlite")
+        reranker.scorer.keep(cache / "kept.sqlite")
 
         def ask(query: str, **how: Any) -> Any:
             return opened.search(encode(quick, [query], side="query"), 10, [query], **how)

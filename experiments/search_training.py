@@ -31,8 +31,8 @@ from grid import alone_at
 
 from selfsent import read_corpus, train
 from selfsent.data.corpus import Corpus
-from selfsent.evaluation.encoders import encoder_of
 from selfsent.evaluation.lexical import Hybrid
+from selfsent.evaluation.load_scorer import scorer_of
 from selfsent.evaluation.tasks.beir import read_task
 from selfsent.files import read_json, write_json
 from selfsent.models.bases import resolve
@@ -95,7 +95,7 @@ def load(model: str | Path) -> Encoder:
 
 def measured(model: str | Path, folder: Path, split: str) -> dict[str, np.ndarray]:
     """nDCG@10 x 100 of each query, by the cosine and with words."""
-    encoder, splits = encoder_of(load(model), "model"), ("train", "dev") if split == "dev" else (split,)
+    encoder, splits = scorer_of(load(model), "model"), ("train", "dev") if split == "dev" else (split,)
     found: dict[str, list[float]] = {"cosine": [], "words": []}
     for task in (read_task(folder, split=each) for each in splits):
         for name, one in (("cosine", encoder), ("words", Hybrid(encoder))):

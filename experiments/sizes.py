@@ -23,8 +23,8 @@ from search_training import CHOSEN_BY, SETS, corpus_of, keep, kept
 
 from selfsent import train
 from selfsent.data.corpus import Corpus
-from selfsent.evaluation.encoders import encoder_of
 from selfsent.evaluation.lexical import Hybrid
+from selfsent.evaluation.load_scorer import scorer_of
 from selfsent.evaluation.tasks.beir import read_task
 from selfsent.models.loading import load_encoder
 
@@ -69,7 +69,7 @@ def measured(model: str, folder: Path) -> dict[str, dict[str, float]]:
     for size in SIZES:
         encoder = load_encoder(model)
         encoder.cut(size)
-        cosine = encoder_of(encoder, "model")
+        cosine = scorer_of(encoder, "model")
         for split, parts in splits.items():
             tasks = [read_task(folder, split=part) for part in parts]
             for name, one in (("cosine", cosine), ("words", Hybrid(cosine))):

@@ -34,9 +34,9 @@ from search_training import LONGEST, keep, kept, kind_of, load
 
 from selfsent import read_corpus, train
 from selfsent.data.corpus import Corpus
-from selfsent.evaluation.encoders import encoder_of
 from selfsent.evaluation.hold_out import HoldOut
 from selfsent.evaluation.lexical import Hybrid
+from selfsent.evaluation.load_scorer import scorer_of
 from selfsent.evaluation.tasks.retrieval import RetrievalTask
 from selfsent.evaluation.warranty import LOSS, Warranty, choose, guard_of, held_exam, warranty
 from selfsent.models.merge import Between
@@ -72,10 +72,10 @@ def training_text(corpus: Corpus, rows: np.ndarray, seed: int | None) -> Corpus:
 
 def judged_gains(base: Any, trained: Any, found: Warranty, task: RetrievalTask) -> list[dict[str, list[float]]]:
     """Gains over the base of each share on judged queries, with 95 % intervals, as search ranks and by the cosine."""
-    plain, between, rows = encoder_of(base, "base"), Between(base, trained), list[dict[str, list[float]]]()
+    plain, between, rows = scorer_of(base, "base"), Between(base, trained), list[dict[str, list[float]]]()
     before = {"words": task.score(Hybrid(plain)), "cosine": task.score(plain)}
     for each in found.tried:
-        merged = encoder_of(between.at(each.share), "merged")
+        merged = scorer_of(between.at(each.share), "merged")
         less = {"words": task.score(Hybrid(merged)), "cosine": task.score(merged)}
         gains = {name: score.minus(before[name]) for name, score in less.items()}
         rows.append({n: [round(v, 3) for v in (g.difference, g.low, g.high)] for n, g in gains.items()})
@@ -127,12 +127,12 @@ def general_losses(base: Any, trained: Path) -> list[float]:
     """The losses of the shares by the guard that needs no data set."""
     data = os.environ.pop("SELFSENT_DATA", None)
     try:
-        _, loss_of = guard_of(encoder_of(base, "base"))
+        _, loss_of = guard_of(scorer_of(base, "base"))
     finally:
         if data is not None:
             os.environ["SELFSENT_DATA"] = data
     between = Between(base, load(trained))
-    return [loss_of(encoder_of(between.at(share), "merged")) for share in (0.0, 0.25, 0.5, 0.75, 1.0)]
+    return [loss_of(scorer_of(between.at(share), "merged")) for share in (0.0, 0.25, 0.5, 0.75, 1.0)]
 
 
 def chosen(row: dict[str, Any]) -> int:

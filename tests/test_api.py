@@ -149,12 +149,12 @@ def test_no_file_of_a_run_stays_open(base, tmp_path):
 
 
 def test_a_run_stands_wherever_a_model_can_be_named(scored_run, with_documents, tmp_path):
-    from selfsent.evaluation.encoders import as_encoder
+    from selfsent.evaluation.load_scorer import load_scorer
     from selfsent.search import Index, encode_to_file, search
 
     texts = with_documents.texts()[:3]
     expected = scored_run.model.encode(texts)
-    assert as_encoder(scored_run)(texts) == pytest.approx(expected, abs=1e-5)
+    assert load_scorer(scored_run)(texts) == pytest.approx(expected, abs=1e-5)
     assert selfsent.encode(scored_run, texts) == pytest.approx(expected, abs=1e-5)
     (hits,) = selfsent.search(scored_run, with_documents, texts[:1], 2, word_weight=0)
     assert (hits[0].row, hits[0].cosine) == (0, pytest.approx(1))

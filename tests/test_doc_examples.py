@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import selfsent
-from selfsent.evaluation.encoders import as_encoder
+from selfsent.evaluation.load_scorer import load_scorer
 
 EXAMPLES = Path(__file__).parents[1] / "docs" / "examples"
 BUNDLED = Path(selfsent.__file__).parent / "models" / "bundled" / "static"
@@ -86,7 +86,7 @@ def test_an_encoder_behind_an_api(monkeypatch):
     monkeypatch.syspath_prepend(EXAMPLES)
     texts = ["x" * number for number in range(1, 71)]  # more than one batch
     try:
-        vectors = as_encoder("api_encoder:encoder")(texts)
+        vectors = load_scorer("api_encoder:encoder")(texts)
     finally:
         server.shutdown()
     assert vectors[:, 0].tolist() == [*range(1, 71)]

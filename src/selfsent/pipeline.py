@@ -20,9 +20,9 @@ from selfsent.distributed import by_first, join, rank, wait
 from selfsent.errors import DataError, SettingsError
 from selfsent.evaluation.datasets.leaks import trained_by
 from selfsent.evaluation.dev import check_dev, dev_scorer
-from selfsent.evaluation.encoders import encoder_of
 from selfsent.evaluation.exam import Exam
 from selfsent.evaluation.hold_out import HoldOut
+from selfsent.evaluation.load_scorer import scorer_of
 from selfsent.evaluation.suites import TASKS
 from selfsent.evaluation.tasks.context import CONTEXT
 from selfsent.evaluation.warranty import held_exam
@@ -194,13 +194,13 @@ def _finish(
     """
     scores, neighbours = dict[str, Any](), list[dict[str, Any]]()
     if hold_out.test is not None:
-        after = encoder_of(load_encoder(directory.model), "trained")
+        after = scorer_of(load_encoder(directory.model), "trained")
         try:
             before = score_base(corpus, hold_out, plan.base, plan.prompts)
             sizes = directory.record["asked"].get("sizes", ())
             scores = {name: paired(each, after, sizes) for name, each in before.items()}
             first = next(iter(before.values()))
-            sides = after.sides(*first.texts, search=first.with_words is not None)
+            sides = after.query_document_vectors(*first.texts, search=first.with_words is not None)
             neighbours = neighbours_of(*first.texts, first.sides, sides)
         except DataError as error:  # only near-duplicates: a model without a score
             notice(f"no label-free score: {error}")

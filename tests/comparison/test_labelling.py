@@ -3,7 +3,7 @@ import pytest
 
 from selfsent.comparison.label import Judgements, draw_pairs
 from selfsent.errors import DataError
-from selfsent.evaluation.encoders import as_encoder
+from selfsent.evaluation.load_scorer import load_scorer
 from selfsent.evaluation.tasks.own import read_pairs
 
 PAIRS = [("a car", "an auto"), ("a\tcar", "a\ncat"), ("one", "two")]
@@ -49,7 +49,7 @@ def test_pairs_are_spread_over_similarities_and_lie_where_models_disagree():
     rng = np.random.default_rng(0)
     texts = [f"text{n} word{n}" for n in range(120)]
     tables = [dict(zip(texts, rng.normal(size=(120, 6)), strict=True)) for _ in range(2)]
-    models = [as_encoder(lambda given, t=table: np.stack([t[text] for text in given])) for table in tables]
+    models = [load_scorer(lambda given, t=table: np.stack([t[text] for text in given])) for table in tables]
     pairs = draw_pairs(texts, models, 40)
     assert len({frozenset(pair) for pair in pairs.tolist()}) == 40
     cosines = np.array([m.similarity([texts[a] for a in pairs[:, 0]], [texts[b] for b in pairs[:, 1]]) for m in models])

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from selfsent.errors import DataError
-from selfsent.evaluation.encoders import as_encoder
+from selfsent.evaluation.load_scorer import load_scorer
 
 
 class Dangerous:
@@ -31,4 +31,4 @@ def test_binary_forms_are_never_opened(content, tmp_path, monkeypatch):
     monkeypatch.setenv("SELFSENT_CACHE", str(tmp_path / "cache"))
     (tmp_path / "vectors.kv").write_bytes(content)
     with pytest.raises(DataError, match=r"line [12]: expected a word .*save_word2vec_format writes with binary=False"):
-        as_encoder(f"glove:{tmp_path}/vectors.kv")(["red"])
+        load_scorer(f"glove:{tmp_path}/vectors.kv")(["red"])

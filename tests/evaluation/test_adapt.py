@@ -10,7 +10,7 @@ from selfsent.data.vector_files import unit
 from selfsent.errors import DataError
 from selfsent.evaluation import adapt as adapting
 from selfsent.evaluation.adapt import Adapter, adapt, of_files
-from selfsent.evaluation.encoder import Encoder
+from selfsent.evaluation.scorer import Scorer
 from selfsent.evaluation.tasks.beir import read_task
 
 COUNT, SIZE = 240, 16
@@ -110,7 +110,7 @@ def test_four_lines_of_numpy_do_the_same(tmp_path):
 
 def test_the_weight_of_words_is_learned(tmp_path):
     rng = np.random.default_rng(5)
-    random = Encoder(lambda texts: rng.normal(size=(len(texts), 4)), "random")
+    random = Scorer(lambda texts: rng.normal(size=(len(texts), 4)), "random")
     (tmp_path / "qrels").mkdir()
     for name in ("corpus", "queries"):
         lines = [

@@ -3,7 +3,7 @@ import json
 import pytest
 from sentence_transformers import SentenceTransformer
 
-from selfsent.evaluation.encoders import as_encoder
+from selfsent.evaluation.load_scorer import load_scorer
 from selfsent.evaluation.suites import evaluate
 from selfsent.models.loading import load_encoder
 
@@ -15,7 +15,7 @@ def test_what_a_method_aims_at_is_marked_however_its_model_is_given(method, mark
     documents = documents_of(60)
     for given in (
         tmp_path / "run",
-        as_encoder(str(tmp_path / "run")),
+        load_scorer(str(tmp_path / "run")),
         SentenceTransformer(str(tmp_path / "run/model")),
     ):
         assert evaluate(given, documents=documents, hold_out=30).aimed == marked

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from selfsent.evaluation.encoders import as_encoder
+from selfsent.evaluation.load_scorer import load_scorer
 
 PAGE = Path(__file__).parents[2] / "docs" / "papers.md"
 TEXTS = ["tea is hot", "coffee"]
@@ -31,8 +31,8 @@ def test_the_file_of_the_documentation_loads_the_universal_sentence_encoders(tmp
     monkeypatch.chdir(tmp_path)
     Path("use.py").write_text(PAGE.read_text().split("```python\n# use.py\n")[1].split("```")[0])
     texts = [f"text {'x' * number}" for number in range(70)]  # more than one batch
-    assert as_encoder("use:load")(texts)[:, 0].tolist() == [len(text) for text in texts]
-    assert as_encoder("use:multilingual_large")(TEXTS).shape == (2, 2)
+    assert load_scorer("use:load")(texts)[:, 0].tolist() == [len(text) for text in texts]
+    assert load_scorer("use:multilingual_large")(TEXTS).shape == (2, 2)
     assert urls == [
         "https://tfhub.dev/google/universal-sentence-encoder/4",
         "https://tfhub.dev/google/universal-sentence-encoder-multilingual-large/3",

@@ -7,12 +7,12 @@ import pytest
 from selfsent.data.corpus import read_corpus
 from selfsent.data.corpus.clean import letters
 from selfsent.errors import DataError, RunError, SettingsError
-from selfsent.evaluation.encoder import Encoder, PairEncoder
 from selfsent.evaluation.exam import Text, draw_exam, held_out, is_exam, texts_of
 from selfsent.evaluation.exam_models import chosen_weight, compare_on_exam, rankings_of, verdict
 from selfsent.evaluation.hold_out import split_documents
-from selfsent.evaluation.lexical import Hybrid, LexicalEncoder
+from selfsent.evaluation.lexical import Hybrid, LexicalScorer
 from selfsent.evaluation.results import Result
+from selfsent.evaluation.scorer import PairScorer, Scorer
 from selfsent.evaluation.side_by_side import Comparison
 from selfsent.evaluation.stats.resampling import Difference
 from selfsent.evaluation.tasks.beir import read_task
@@ -221,7 +221,7 @@ def counting(texts):
 def test_the_weight_is_chosen_on_dev_and_compared_on_test(tmp_path):
     draw_exam(made(120), 120).write(tmp_path / "e")
     dev, test = (read_task(tmp_path / "e", "exam", split) for split in ("dev", "test"))
-    encoder = Encoder(counting, "letters")
+    encoder = Scorer(counting, "letters")
     alone, words = rankings_of(encoder, dev, test)
     weight = float(words.name.removeprefix("letters+words at "))
     assert weight == chosen_weight(encoder, dev)
@@ -229,19 +229,19 @@ def test_the_weight_is_chosen_on_dev_and_compared_on_test(tmp_path):
     assert words.test.score == test.score(Hybrid(encoder, weight)).score
     found = compare_on_exam(
         tmp_path / "e",
-        [lambda: encoder, lambda: LexicalEncoder("bm25"), lambda: Encoder(lambda t: np.ones((len(t), 3)), "blind")],
+        [lambda: encoder, lambda: LexicalScorer("bm25"), lambda: Scorer(lambda t: np.ones((len(t), 3)), "blind")],
     )
     scores = {result.model: result.scores["exam"].score for result in found.results}
     assert scores.keys() == {"letters", words.name, "bm25", "blind", "blind+words at 0.5"}
     assert scores["letters"] == alone.test.score
     assert verdict(found).startswith(f"On half of the queries {next(iter(scores))} was best.")
     with pytest.raises(SettingsError, match="joined has no vectors"):
-        rankings_of(PairEncoder(lambda pairs: np.ones(len(pairs)), "joined"), dev, test)
+        rankings_of(PairScorer(lambda pairs: np.ones(len(pairs)), "joined"), dev, test)
 
 
 def test_another_weight_is_taken_only_if_it_is_ahead_by_more_than_chance():
     task = draw_exam(made(120), 120).task
-    encoder = Encoder(counting, "letters")
+    encoder = Scorer(counting, "letters")
 
     def scores(own):
         encoder.lexical_weight = own

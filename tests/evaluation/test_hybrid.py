@@ -8,9 +8,9 @@ from selfsent.comparison.trials import known_bases
 from selfsent.data.vector_files import inner, unit
 from selfsent.errors import DataError, SettingsError
 from selfsent.evaluation import evaluate
-from selfsent.evaluation.encoder import Encoder
-from selfsent.evaluation.encoders import as_encoder, check_model
 from selfsent.evaluation.lexical import Hybrid
+from selfsent.evaluation.load_scorer import check_model, load_scorer
+from selfsent.evaluation.scorer import Scorer
 from selfsent.evaluation.tasks.published import finds_its_row as by_translation
 from selfsent.lexical import Analyzer
 
@@ -23,20 +23,20 @@ def vectors_of(texts):
 
 
 def test_words_are_added_to_the_cosine():
-    plain = Encoder(vectors_of, "m")
+    plain = Scorer(vectors_of, "m")
     plain.lexical_weight = 0.7
     encoder = Hybrid(plain)
-    found = inner(*encoder.sides(QUERIES, TEXTS))
+    found = inner(*encoder.query_document_vectors(QUERIES, TEXTS))
     cosines = unit(vectors_of(QUERIES)) @ unit(vectors_of(TEXTS)).T
     english = Analyzer("english")
     terms = [english(text) for text in TEXTS]
     words = [[naive.bm25_share(english(query), text, terms) for text in terms] for query in QUERIES]
     np.testing.assert_allclose(found, cosines + 0.7 * np.array(words), rtol=1e-5)
-    asked, goals = encoder.sides(QUERIES, TEXTS)
+    asked, goals = encoder.query_document_vectors(QUERIES, TEXTS)
     np.testing.assert_allclose(inner(asked[1:3], goals), found[1:3], rtol=1e-6)
     assert goals.shape == (len(TEXTS), 3)
-    assert by_translation(*encoder.sides(TEXTS[:2], TEXTS[:2])).tolist() == [1, 1]
-    broken = Hybrid(Encoder(lambda texts: np.full((len(texts), 2), np.nan), "m"))
+    assert by_translation(*encoder.query_document_vectors(TEXTS[:2], TEXTS[:2])).tolist() == [1, 1]
+    broken = Hybrid(Scorer(lambda texts: np.full((len(texts), 2), np.nan), "m"))
     broken.similarity(["a"], ["b"])
     assert broken.broken == 2
     left, right = ["red car", "the late train"], ["the red car stops", "late"]
@@ -50,7 +50,7 @@ def test_words_are_added_to_the_cosine():
 
 def test_a_name_with_words(base_of, tmp_path):
     base = base_of("bert")
-    encoder = as_encoder(f"{base}+words")
+    encoder = load_scorer(f"{base}+words")
     assert (encoder.name, encoder.measure, encoder.has_vectors) == (f"{base}+words", "cos+0.5bm25", False)
     lines = [{"query": "red car", "text": "the red car"}, {"query": "late train", "text": "a train is late"}]
     (tmp_path / "r.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -64,6 +64,6 @@ def test_a_name_with_words(base_of, tmp_path):
     with pytest.raises(SettingsError, match="TF-IDF counts words already"):
         check_model("tfidf+words")
     with pytest.raises(DataError, match="has no vectors to add words to"):
-        as_encoder("bm25+words")
+        load_scorer("bm25+words")
     (tmp_path / "odd+words").mkdir()
-    assert not isinstance(as_encoder(Encoder(vectors_of, str(tmp_path / "odd+words"))), Hybrid)
+    assert not isinstance(load_scorer(Scorer(vectors_of, str(tmp_path / "odd+words"))), Hybrid)

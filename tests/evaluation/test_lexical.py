@@ -4,7 +4,7 @@ import pytest
 from naive import words as naive
 from selfsent.data.vector_files import inner
 from selfsent.evaluation import evaluate
-from selfsent.evaluation.encoders import as_encoder
+from selfsent.evaluation.load_scorer import load_scorer
 from selfsent.lexical import Analyzer, language_of
 
 TEXTS = ["the red car stops", "a red bus, a red car", "the train is late again", "late", "!?", "the red car stops"]
@@ -20,7 +20,7 @@ def by_hand(kind, query, text, texts):
 
 @pytest.mark.parametrize("kind", ["tfidf", "bm25"])
 def test_texts_are_found_as_by_loops(kind):
-    found = inner(*as_encoder(kind).sides(QUERIES, TEXTS))
+    found = inner(*load_scorer(kind).query_document_vectors(QUERIES, TEXTS))
     expected = [[by_hand(kind, query, text, TEXTS) for text in TEXTS] for query in QUERIES]
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 
@@ -30,13 +30,13 @@ def test_pairs_are_weighed_by_the_texts_of_both_sides(kind):
     left, right = ["red car", "the late train", "late"], ["the red car", "late", "late"]
     texts = [*dict.fromkeys([*left, *right])]
     expected = [by_hand(kind, a, b, texts) for a, b in zip(left, right, strict=True)]
-    assert as_encoder(kind).similarity(left, right) == pytest.approx(expected, rel=1e-5)
+    assert load_scorer(kind).similarity(left, right) == pytest.approx(expected, rel=1e-5)
 
 
 @pytest.mark.parametrize("kind", ["tfidf", "bm25"])
 def test_texts_without_words_are_near_nothing(kind):
-    assert inner(*as_encoder(kind).sides(["!"], ["?", ""])).tolist() == [[0, 0]]
-    assert as_encoder(kind).similarity(["!"], ["?"]).tolist() == [0]
+    assert inner(*load_scorer(kind).query_document_vectors(["!"], ["?", ""])).tolist() == [[0, 0]]
+    assert load_scorer(kind).similarity(["!"], ["?"]).tolist() == [0]
 
 
 @pytest.mark.parametrize("kind", ["tfidf", "bm25"])

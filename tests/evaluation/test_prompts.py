@@ -5,9 +5,9 @@ import pytest
 
 import tiny
 from selfsent.data.vector_files import unit
-from selfsent.evaluation.encoder import Encoder
-from selfsent.evaluation.encoders import as_encoder
 from selfsent.evaluation.lexical import Hybrid
+from selfsent.evaluation.load_scorer import load_scorer
+from selfsent.evaluation.scorer import Scorer
 from selfsent.evaluation.tasks.retrieval import RetrievalTask
 
 LINES = tiny.make_sentences(10, seed=3)
@@ -35,10 +35,10 @@ def peer_of(base_of):
 
 def assert_sides(encoder, peer, queries=QUERIES, texts=TEXTS):
     """Searched as the peer would, and as single texts without a side elsewhere."""
-    found = encoder.sides(queries, texts, search=True)
+    found = encoder.query_document_vectors(queries, texts, search=True)
     for vectors, theirs in zip(found, (peer.encode_query(queries), peer.encode_document(texts)), strict=True):
         np.testing.assert_allclose(vectors, unit(theirs), atol=2e-5)
-    for vectors, each in zip(encoder.sides(queries, texts), (queries, texts), strict=True):
+    for vectors, each in zip(encoder.query_document_vectors(queries, texts), (queries, texts), strict=True):
         np.testing.assert_allclose(vectors, unit(peer.encode(each)), atol=2e-5)
     np.testing.assert_allclose(encoder(texts), peer.encode(texts), atol=2e-5)
 
@@ -47,11 +47,11 @@ def assert_sides(encoder, peer, queries=QUERIES, texts=TEXTS):
 def test_both_sides_are_encoded_as_sentence_transformers_does(kind, peer_of, tmp_path):
     peer = peer_of(**KINDS[kind])
     peer.save(str(tmp_path), create_model_card=False)
-    for encoder in (as_encoder(peer), as_encoder(str(tmp_path))):
+    for encoder in (load_scorer(peer), load_scorer(str(tmp_path))):
         assert_sides(encoder, peer)
         assert_sides(encoder, peer, TEXTS, QUERIES)  # what one side has seen is no vector of the other
     vectors = peer.encode_query(QUERIES), peer.encode_document(TEXTS)
-    hybrid = Hybrid(as_encoder(peer)).sides(QUERIES, TEXTS, search=True)
+    hybrid = Hybrid(load_scorer(peer)).query_document_vectors(QUERIES, TEXTS, search=True)
     np.testing.assert_allclose(
         hybrid[0].vectors @ hybrid[1].vectors.T, unit(vectors[0]) @ unit(vectors[1]).T, atol=2e-5
     )
@@ -64,7 +64,7 @@ def test_queries_and_documents_that_go_ways_of_their_own(base_of, peer_of):
     modules = [[Transformer(str(base_of("bert"))), Pooling(tiny.SIZE, mode)] for mode in ("mean", "max")]
     router = Router.for_query_document(query_modules=modules[0], document_modules=modules[1])
     peer = SentenceTransformer(modules=[router], device="cpu")
-    found = as_encoder(peer).sides(QUERIES, TEXTS, search=True)
+    found = load_scorer(peer).query_document_vectors(QUERIES, TEXTS, search=True)
     for vectors, theirs in zip(found, (peer.encode_query(QUERIES), peer.encode_document(TEXTS)), strict=True):
         np.testing.assert_allclose(vectors, unit(theirs), atol=2e-5)
     assert not np.allclose(peer.encode_query(TEXTS), peer.encode_document(TEXTS))
@@ -74,9 +74,9 @@ def test_without_prompts_each_text_is_encoded_once(peer_of):
     peer, seen = peer_of(), []
     encode = peer.encode
     peer.encode = lambda texts, **more: seen.extend(texts) or encode(texts, **more)
-    encoder = as_encoder(peer)
-    encoder.sides(QUERIES, TEXTS, search=True)
-    encoder.sides(TEXTS, QUERIES)
+    encoder = load_scorer(peer)
+    encoder.query_document_vectors(QUERIES, TEXTS, search=True)
+    encoder.query_document_vectors(TEXTS, QUERIES)
     assert sorted(seen) == sorted(LINES)
 
 
@@ -106,7 +106,7 @@ def test_each_text_of_a_side_is_encoded_once(tmp_path):
 
     model = Two()
     task = RetrievalTask("toy", QUERIES, TEXTS, [{0: 1}, {1: 1}, {2: 1}, {0: 1}])
-    encoder = as_encoder(model)
+    encoder = load_scorer(model)
     assert task.score(encoder) == task.score(encoder)
     assert sorted(model.seen["query"]) == sorted(set(QUERIES))
     assert sorted(model.seen["document"]) == sorted(TEXTS)
@@ -119,7 +119,7 @@ def test_each_text_of_a_side_is_encoded_once(tmp_path):
 
 def test_texts_of_one_kind_have_no_side():
     model = Two()
-    as_encoder(model).sides(QUERIES, TEXTS)
+    load_scorer(model).query_document_vectors(QUERIES, TEXTS)
     assert (model.seen["query"], model.seen["document"]) == ([], [])
 
 
@@ -127,7 +127,7 @@ def test_vectors_of_a_side_that_are_not_finite_are_counted():
     def broken(texts):
         return np.full((len(texts), 2), np.nan)
 
-    encoder = Encoder(lambda texts: np.ones((len(texts), 2)), "odd", searching=(broken, None))
+    encoder = Scorer(lambda texts: np.ones((len(texts), 2)), "odd", searching=(broken, None))
     for _ in range(2):
-        encoder.sides(["a", "b"], ["c"], search=True)
+        encoder.query_document_vectors(["a", "b"], ["c"], search=True)
     assert encoder.broken == 2

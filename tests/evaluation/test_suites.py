@@ -5,7 +5,7 @@ import pytest
 
 import tiny
 from selfsent.errors import DataError, SettingsError
-from selfsent.evaluation.encoders import as_encoder
+from selfsent.evaluation.load_scorer import load_scorer
 from selfsent.evaluation.suites import SUITES, TASKS, evaluate
 
 PAIRS = {"sentence1": ["a b", "c d", "e"], "sentence2": ["a", "d", "f"], "score": [4.0, 3.0, 0.0]}
@@ -95,5 +95,5 @@ def test_documents_are_read_and_the_label_free_score_is_a_suite_and_a_task(tmp_p
     lines = (f"word{n} of the text\nword{n} of another text\n\n" for n in range(200))
     (tmp_path / "docs.txt").write_text("".join(lines))
     for request in ({"suite": "context"}, {"task": "context"}, {}):
-        found = evaluate(as_encoder(model, name="old"), documents=tmp_path / "docs.txt", name="new", **request)
+        found = evaluate(load_scorer(model, name="old"), documents=tmp_path / "docs.txt", name="new", **request)
         assert (found.model, list(found.scores)) == ("new", ["context"])

@@ -8,9 +8,9 @@ import pytest
 from naive import merging
 from selfsent.data.corpus import read_corpus
 from selfsent.data.corpus.clean import letters
-from selfsent.evaluation.encoder import Encoder
 from selfsent.evaluation.exam import Text, draw_exam
 from selfsent.evaluation.results import measure
+from selfsent.evaluation.scorer import Scorer
 from selfsent.evaluation.stats.metrics import mean
 from selfsent.evaluation.stats.resampling import bootstrap
 from selfsent.evaluation.warranty import GENERAL, LOSS, Tried, Warranty, choose, guard_of, held_exam, warranty
@@ -55,15 +55,15 @@ def test_the_guard_without_data_asks_for_the_order_of_the_base(monkeypatch):
     monkeypatch.delenv("SELFSENT_DATA", raising=False)
     rng = np.random.default_rng(0)
     known = dict(zip(GENERAL, rng.normal(size=(len(GENERAL), 8)), strict=True))
-    name, loss = guard_of(Encoder(lambda texts: np.stack([known[text] for text in texts]), "base"))
+    name, loss = guard_of(Scorer(lambda texts: np.stack([known[text] for text in texts]), "base"))
     moved = {text: vector + rng.normal(0, 0.02, 8) for text, vector in known.items()}
     assert name == "general sentences"
     assert len(set(GENERAL)) == 144
-    assert loss(Encoder(lambda texts: np.stack([3 * known[text] for text in texts]), "same")) == pytest.approx(
+    assert loss(Scorer(lambda texts: np.stack([3 * known[text] for text in texts]), "same")) == pytest.approx(
         0, abs=1e-6
     )
-    assert 0 < loss(Encoder(lambda texts: np.stack([moved[text] for text in texts]), "near")) < 0.3
-    assert loss(Encoder(lambda texts: rng.normal(size=(len(texts), 8)), "random")) > 5
+    assert 0 < loss(Scorer(lambda texts: np.stack([moved[text] for text in texts]), "near")) < 0.3
+    assert loss(Scorer(lambda texts: rng.normal(size=(len(texts), 8)), "random")) > 5
 
 
 def documents(count):

@@ -7,7 +7,7 @@ import pytest
 from selfsent.data import word_vectors as files
 from selfsent.errors import BaseEncoderError, Damaged, DataError
 from selfsent.evaluation import word_vectors
-from selfsent.evaluation.encoders import as_encoder, check_model
+from selfsent.evaluation.load_scorer import check_model, load_scorer
 
 VECTORS = {"red": [1.0, 0.0, 2.0], "car": [0.0, 1.0, 0.5], "Car": [5.0, 5.0, 5.0], "late": [-1.0, 2.0, 0.25]}
 
@@ -29,7 +29,7 @@ def glove(tmp_path):
 
 
 def test_a_sentence_is_the_mean_of_its_words(glove):
-    found = as_encoder(f"glove:{glove}")(["Red car!", "red unknown, red", "Car", "nothing known", ""])
+    found = load_scorer(f"glove:{glove}")(["Red car!", "red unknown, red", "Car", "nothing known", ""])
     expected = [[0.5, 0.5, 1.25], [1, 0, 2], [5, 5, 5], [0, 0, 0], [0, 0, 0]]
     np.testing.assert_allclose(found, expected)
 
@@ -48,25 +48,25 @@ def test_the_forms_files_have(kind, glove, tmp_path, monkeypatch):
         glove.write_text("7 3\n2017 9 9 9\n1 8 8 8\n-.5e3 8 8 8\n" + lines())
     else:
         monkeypatch.setattr(files, "TOGETHER", 2)
-    assert as_encoder(f"glove:{glove}")(["red car"]).tolist() == [[0.5, 0.5, 1.25]]
+    assert load_scorer(f"glove:{glove}")(["red car"]).tolist() == [[0.5, 0.5, 1.25]]
 
 
 def test_stop_words_are_left_out_of_the_mean(glove):
     (glove.parent / "more.txt").write_text(lines({**VECTORS, "the": [9.0, 9.0, 9.0], "The": [8.0, 8.0, 8.0]}))
     texts = ["The red the car", "the"]
-    assert as_encoder(f"nostop:{glove.parent}/more.txt")(texts).tolist() == [[0.5, 0.5, 1.25], [0, 0, 0]]
-    assert as_encoder(f"glove:{glove.parent}/more.txt")(texts).tolist() == [[4.5, 4.5, 4.875], [9, 9, 9]]
-    assert as_encoder(f"nostop:{glove}").pooling == "nostop"
+    assert load_scorer(f"nostop:{glove.parent}/more.txt")(texts).tolist() == [[0.5, 0.5, 1.25], [0, 0, 0]]
+    assert load_scorer(f"glove:{glove.parent}/more.txt")(texts).tolist() == [[4.5, 4.5, 4.875], [9, 9, 9]]
+    assert load_scorer(f"nostop:{glove}").pooling == "nostop"
 
 
 def test_a_file_is_read_once_until_it_changes(glove, cache, monkeypatch):
-    as_encoder(f"glove:{glove}")(["red"])
+    load_scorer(f"glove:{glove}")(["red"])
     with monkeypatch.context() as patched:
         patched.setattr(word_vectors.WordVectors, "_write", lambda *_: pytest.fail("read again"))
-        assert as_encoder(f"glove:{glove}")(["late"]).tolist() == [VECTORS["late"]]
+        assert load_scorer(f"glove:{glove}")(["late"]).tolist() == [VECTORS["late"]]
     glove.write_text(lines({"late": [7, 7, 7]}))
     os.utime(glove, (1, 1))
-    assert as_encoder(f"glove:{glove}")(["late"]).tolist() == [[7, 7, 7]]
+    assert load_scorer(f"glove:{glove}")(["late"]).tolist() == [[7, 7, 7]]
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_what_is_no_file_of_word_vectors(content, complaint, glove, cache, monke
     monkeypatch.setattr(files, "LONGEST", 100)
     glove.write_bytes(content)
     with pytest.raises(DataError, match=complaint):
-        as_encoder(f"glove:{glove}")(["red"])
+        load_scorer(f"glove:{glove}")(["red"])
     assert not list(cache.rglob("*.f32"))
     if "by its first line" not in complaint:  # the end is not looked at
         with pytest.raises(DataError, match=complaint):
@@ -107,13 +107,13 @@ def test_a_file_that_is_not_there():
 @pytest.mark.parametrize("name", ["vectors.f32", "words.parquet", "sums.json"])
 def test_a_damaged_cache_is_named_and_made_again(glove, cache, name):
     texts = ["red late", "late"]
-    before = as_encoder(f"glove:{glove}")(texts)
+    before = load_scorer(f"glove:{glove}")(texts)
     (file,) = cache.rglob(name)
     data = bytearray(file.read_bytes())
     data[len(data) // 2] ^= 1
     file.write_bytes(bytes(data))
     with pytest.warns(Damaged, match="is damaged, and is made again"):
-        assert np.array_equal(as_encoder(f"glove:{glove}")(texts), before)
+        assert np.array_equal(load_scorer(f"glove:{glove}")(texts), before)
 
 
 def test_results_replace_no_vectors(glove, tmp_path, capsys):

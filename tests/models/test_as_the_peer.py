@@ -88,10 +88,10 @@ def test_code_that_comes_with_a_model_is_refused_and_not_needed_where_transforme
     with pytest.raises(BaseEncoderError, match=r"needs code of its own \('new'\), and selfsent runs no code") as told:
         load_encoder(model)
     assert "\n" not in str(told.value)
-    from selfsent.evaluation.encoders import as_encoder
+    from selfsent.evaluation.load_scorer import load_scorer
 
     with pytest.raises(BaseEncoderError) as told:
-        as_encoder(str(model))
+        load_scorer(str(model))
     assert "\n" not in str(told.value)
 
 
@@ -108,9 +108,9 @@ def test_settings_that_are_not_known_are_refused_where_they_change_anything(base
     model = saved(base, tmp_path / "model", transformer={"processing_kwargs": {"text": {"max_length": 6}}})
     with pytest.raises(BaseEncoderError, match="it gets other tokens than sentence-transformers"):
         load_encoder(model)
-    from selfsent.evaluation.encoders import as_encoder
+    from selfsent.evaluation.load_scorer import load_scorer
 
-    np.testing.assert_allclose(as_encoder(str(model))(TEXTS), peer_of(model).encode(TEXTS), atol=2e-5)
+    np.testing.assert_allclose(load_scorer(str(model))(TEXTS), peer_of(model).encode(TEXTS), atol=2e-5)
 
 
 def test_of_a_saved_encoder_that_reads_the_decoder_the_encoder_is_not_taken(base_of, tmp_path):

@@ -7,7 +7,7 @@ import tiny
 from naive import words as naive
 from selfsent.data.corpus import read_corpus
 from selfsent.errors import BaseEncoderError, SettingsError
-from selfsent.evaluation.encoders import as_encoder
+from selfsent.evaluation.load_scorer import load_scorer
 from selfsent.lexical.analyzer import words_of
 from selfsent.models.encoding import encode
 from selfsent.models.loading import load_encoder
@@ -89,7 +89,7 @@ def test_the_weight_of_words_goes_with_the_model(base_of, tmp_path, kind, defaul
     model.lexical_weight = 0.25
     model.save(tmp_path / "own")
     assert load_encoder(tmp_path / "own").lexical_weight == 0.25
-    assert as_encoder(f"{tmp_path / 'own'}+words").lexical_weight == 0.25
+    assert load_scorer(f"{tmp_path / 'own'}+words").lexical_weight == 0.25
     SentenceTransformer(str(tmp_path / "own"), device="cpu")
     how = {"steps": 1, "quiet": True, "delete_words": 0.3}
     selfsent.train(tiny.make_sentences(40), "simcse", tmp_path / "own", tmp_path / "run", **how)

@@ -7,7 +7,7 @@ from torch import nn
 from naive import words as naive
 from selfsent.errors import DataError, SettingsError
 from selfsent.evaluation import evaluate
-from selfsent.evaluation.encoders import as_encoder, as_reranker, check_model
+from selfsent.evaluation.load_scorer import as_reranker, check_model, load_scorer
 from selfsent.evaluation.rerank import Reranked
 from selfsent.evaluation.tasks.retrieval import RetrievalTask
 from selfsent.lexical.analyzer import words_of
@@ -30,7 +30,7 @@ def made(tmp_path, monkeypatch):
         def __init__(self, path, encode):
             super().__init__(path, lambda texts: made.extend(texts) or encode(texts))
 
-    monkeypatch.setattr("selfsent.evaluation.encoder.VectorsOfTexts", Counting)
+    monkeypatch.setattr("selfsent.evaluation.scorer.VectorsOfTexts", Counting)
     monkeypatch.setenv("SELFSENT_CACHE", str(tmp_path / "cache"))
     return made
 
@@ -120,9 +120,9 @@ def test_a_judged_search_ranks_as_search_does(encoder, strong, corpus, sentences
     encoder.save(tmp_path / "first")
     name = f"{tmp_path / 'first'}+rerank:{tmp_path / 'strong'}"
     check_model(name)
-    assert as_encoder(name).measure.endswith("cos+0.3bm25@200")
-    judged = Reranked(as_encoder(str(tmp_path / "first")), as_reranker(str(tmp_path / "strong"), 12))
-    scores = judged.sides(QUERIES, sentences, search=True)
+    assert load_scorer(name).measure.endswith("cos+0.3bm25@200")
+    judged = Reranked(load_scorer(str(tmp_path / "first")), as_reranker(str(tmp_path / "strong"), 12))
+    scores = judged.query_document_vectors(QUERIES, sentences, search=True)
     ranked = np.argsort(-(scores[0] @ scores[1].T), axis=1, kind="stable")
     first = search(encoder, corpus, QUERIES, 70)
     found = search(encoder, corpus, QUERIES, 12, rerank=strong, candidates=12)
@@ -135,7 +135,7 @@ def test_a_judged_search_ranks_as_search_does(encoder, strong, corpus, sentences
     assert "cos+0.5bm25>cos+0.3bm25@12" in task.score(judged).signature
     terms = [words_of(text) for text in sentences]
     shares = [naive.bm25_share(words_of(QUERIES[0]), text, terms) for text in terms]
-    bm25 = as_encoder(f"bm25+rerank:{tmp_path / 'strong'}").sides(QUERIES[:1], sentences, search=True)
+    bm25 = load_scorer(f"bm25+rerank:{tmp_path / 'strong'}").query_document_vectors(QUERIES[:1], sentences, search=True)
     assert np.argmax(bm25[0] @ bm25[1].T) in np.argsort(-np.array(shares))[:100]
     pairs = tmp_path / "pairs.tsv"
     pairs.write_text("sentence1\tsentence2\tscore\nba\tde\t1\nba\tba\t2\nko\tmi\t3\n")

@@ -14,7 +14,7 @@ from selfsent.settings import setting
 
 if TYPE_CHECKING:
     from selfsent.data.vector_files import Vectors
-    from selfsent.evaluation.encoder import Encoder
+    from selfsent.evaluation.scorer import Scorer
 
 
 @dataclass(kw_only=True)
@@ -60,13 +60,13 @@ class Adapt(Encoding):
             show(found.line)
         notice(f"written to {self.output}")
 
-    def _encoder(self, folder: Path) -> Encoder:
+    def _encoder(self, folder: Path) -> Scorer:
         """The encoder of the given vectors or model."""
         import numpy as np
 
         from selfsent.data.vector_files import VectorsFile
         from selfsent.evaluation.adapt import of_files
-        from selfsent.evaluation.encoders import as_encoder
+        from selfsent.evaluation.load_scorer import load_scorer
 
         def read(path: str) -> Vectors:
             return np.concatenate([part for part, _ in VectorsFile(Path(path)).parts()])
@@ -77,4 +77,4 @@ class Adapt(Encoding):
             return of_files(folder, read(self.vectors), read(self.queries), Path(self.vectors).stem)
         if self.queries is not None:
             raise SettingsError("`queries` goes with `vectors` in a .npy file")
-        return as_encoder(self.vectors or self.model, **self.bits())
+        return load_scorer(self.vectors or self.model, **self.bits())

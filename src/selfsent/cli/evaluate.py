@@ -147,7 +147,7 @@ class Evaluate(_Tasks, _Files, Encoding):
         """The results in the order of the models, under their titles if any."""
         from selfsent.evaluation import check_request, evaluate
         from selfsent.evaluation.datasets.declared import Store
-        from selfsent.evaluation.encoders import PairEncoder, as_encoder, check_model, check_pooling
+        from selfsent.evaluation.load_scorer import PairScorer, check_model, check_pooling, load_scorer
         from selfsent.evaluation.tasks.beir import read_tasks
 
         tasks = [name for given in self.task for name in names(given)]
@@ -167,9 +167,9 @@ class Evaluate(_Tasks, _Files, Encoding):
         with doing() as now:
             progress = _Audible(now)
             for model, title in zip(models, titles, strict=True):
-                encoder = as_encoder(model, **bits, pooling=self.pooling)
+                encoder = load_scorer(model, **bits, pooling=self.pooling)
                 if self.vectors and not encoder.has_vectors:
-                    what = "is a cross-encoder" if isinstance(encoder, PairEncoder) else "counts words"
+                    what = "is a cross-encoder" if isinstance(encoder, PairScorer) else "counts words"
                     raise SettingsError(f"{model} {what} and has no vectors to keep: leave out --vectors")
                 progress.model = title or model
                 results.append(evaluate(encoder, progress=progress, name=title, **request))

@@ -49,8 +49,8 @@ class Exam(Reading, Encoding):
 
     def run(self) -> None:
         """Draw, write, and compare."""
-        from selfsent.evaluation.encoders import check_model
         from selfsent.evaluation.exam import is_exam
+        from selfsent.evaluation.load_scorer import check_model
 
         check_outputs({"--json": self.json}, [self.corpus])
         given = Path(self.corpus)
@@ -112,9 +112,9 @@ class Exam(Reading, Encoding):
 
     def _compare(self, folder: Path, models: list[tuple[str | None, str]]) -> None:
         """Compare models on the exam in a folder."""
-        from selfsent.evaluation.encoders import as_encoder
         from selfsent.evaluation.exam import RECORD
         from selfsent.evaluation.exam_models import compare_on_exam, verdict
+        from selfsent.evaluation.load_scorer import load_scorer
         from selfsent.files import read_json
 
         for _, model in models:
@@ -124,7 +124,7 @@ class Exam(Reading, Encoding):
                 notice(f"{fact}; {advice}")
         bits = self.bits()
         with doing() as now:
-            encoders = [partial(as_encoder, model, name=name, **bits) for name, model in models]
+            encoders = [partial(load_scorer, model, name=name, **bits) for name, model in models]
             found = compare_on_exam(folder, encoders, now)
         if write_outputs({self.json: lambda: as_line({"verdict": verdict(found), **found.to_json()})}):
             return

@@ -42,13 +42,13 @@ class Label(Reading):
             raise SettingsError(f"{problem}: {advice}")
         self.check_corpus(self.corpus)
         from selfsent.comparison.label import Judgements, draw_pairs, spread_sentences
-        from selfsent.evaluation.encoders import as_encoder, check_model
+        from selfsent.evaluation.load_scorer import check_model, load_scorer
 
         for model in self.models:
             check_model(model)
         sentences = spread_sentences(self.read(self.corpus), self.seed)
         Judgements(Path(self.output), [])  # check the file before loading models
-        encoders = [as_encoder(model) for model in self.models]
+        encoders = [load_scorer(model) for model in self.models]
         drawn = draw_pairs(sentences, encoders, 2 * self.count, self.seed)  # some may be skipped
         judgements = Judgements(Path(self.output), [(sentences[a], sentences[b]) for a, b in drawn])
         notice(_HELP)

@@ -187,7 +187,7 @@ class Carrying(Reading):
 
 
 class Bits(TypedDict):
-    """Precision arguments of `quicken` and `as_encoder`."""
+    """Precision arguments of `quicken` and `load_scorer`."""
 
     fast: bool
     int8: bool

@@ -102,7 +102,7 @@ class Search(Results, Asking):
             raise SettingsError(f"an index knows its model: leave out {given[0]}, or give it as --model")
         reranker, measure = None, "cosine"
         if self.rerank is not None:
-            from selfsent.evaluation.encoders import as_reranker
+            from selfsent.evaluation.load_scorer import as_reranker
 
             reranker = as_reranker(self.rerank, self.candidates, fast=self.fast, int8=self.int8)
             measure = "score" if reranker.crosses else measure
@@ -198,9 +198,9 @@ def _weight(text: str) -> float | str:
 
 def _chosen_weight(model: Encoder, corpus: Corpus) -> float:
     """The weight of words by an exam from the texts; the model's own if nothing can be asked."""
-    from selfsent.evaluation.encoders import encoder_of
     from selfsent.evaluation.exam import draw_exam, texts_of
     from selfsent.evaluation.exam_models import chosen_weight
+    from selfsent.evaluation.load_scorer import scorer_of
 
     try:
         exam = draw_exam(texts_of(corpus), AUTO_QUERIES, searched=AUTO_TEXTS)
@@ -208,7 +208,7 @@ def _chosen_weight(model: Encoder, corpus: Corpus) -> float:
         few = "too few texts have three sentences to ask for one"
         notice(f"--word-weight {AUTO}: {model.lexical_weight:g}, the model's own, as {few}")
         return model.lexical_weight
-    weight = chosen_weight(encoder_of(model, "the model"), exam.task)
+    weight = chosen_weight(scorer_of(model, "the model"), exam.task)
     kept = " is kept: no other is ahead by more than chance" if weight == model.lexical_weight else ""
     notice(f"--word-weight {AUTO}: {weight:g}{kept}, by {exam.summary}")
     return weight

@@ -12,7 +12,7 @@ from selfsent.data.corpus import Corpus
 from selfsent.data.vector_files import inner
 from selfsent.errors import DataError
 from selfsent.evaluation.datasets.own_files import is_number, read_tabs
-from selfsent.evaluation.encoder import Encoder
+from selfsent.evaluation.scorer import Scorer
 from selfsent.evaluation.stats.duplicates import near_duplicates
 from selfsent.evaluation.tasks.own import PAIRS
 from selfsent.files import write_text
@@ -34,15 +34,15 @@ def spread_sentences(corpus: Corpus, seed: int = 0) -> list[str]:
     return corpus.texts(np.sort(rows))
 
 
-def draw_pairs(sentences: Sequence[str], encoders: Sequence[Encoder], count: int, seed: int = 0) -> Pairs:
+def draw_pairs(sentences: Sequence[str], scorers: Sequence[Scorer], count: int, seed: int = 0) -> Pairs:
     """Pairs to judge, (count, 2) sentence numbers, ordered so that any prefix is spread like the whole.
 
-    All encoders rank a pool of near and random pairs. It is cut into STRATA bands of equal width by mean rank. Equal
-    numbers are drawn from each band, half of them with the largest differences between encoders.
+    All scorers rank a pool of near and random pairs. It is cut into STRATA bands of equal width by mean rank. Equal
+    numbers are drawn from each band, half of them with the largest differences between scorers.
 
     Args:
         sentences: distinct, such as those of `spread_sentences`.
-        encoders: those to choose among, or any.
+        scorers: those to choose among, or any.
         count: number of pairs; fewer if the pool is smaller.
         seed: of the choice.
 
@@ -50,7 +50,7 @@ def draw_pairs(sentences: Sequence[str], encoders: Sequence[Encoder], count: int
         DataError: fewer than two distinct sentences.
     """
     rng = np.random.default_rng(seed)
-    pool, cosines = _pool(sentences, encoders, rng)
+    pool, cosines = _pool(sentences, scorers, rng)
     ranks = cosines.argsort(1).argsort(1) / max(1, cosines.shape[1] - 1)
     mean_rank, deviation = ranks.mean(0), ranks.std(0) + 1e-9 * rng.random(len(pool))
     bands = np.minimum((STRATA * mean_rank).astype(int), STRATA - 1)
@@ -61,11 +61,11 @@ def draw_pairs(sentences: Sequence[str], encoders: Sequence[Encoder], count: int
 
 
 def _pool(
-    texts: Sequence[str], encoders: Sequence[Encoder], rng: np.random.Generator
+    texts: Sequence[str], scorers: Sequence[Scorer], rng: np.random.Generator
 ) -> tuple[Pairs, NDArray[np.float64]]:
-    """Pairs to draw from, (p, 2), and their similarity by each encoder, (encoders, p)."""
+    """Pairs to draw from, (p, 2), and their similarity by each scorer, (scorers, p)."""
     near = near_duplicates(texts).toarray().astype(bool)
-    similar = [inner(*encoder.sides(texts, texts)) for encoder in encoders]
+    similar = [inner(*scorer.query_document_vectors(texts, texts)) for scorer in scorers]
     line = np.arange(len(texts))
     found = []
     for similarity in similar:

@@ -22,11 +22,11 @@ from selfsent.display import counted
 from selfsent.distributed import join
 from selfsent.errors import BaseEncoderError, DataError, RunError, SettingsError, TrainingError
 from selfsent.evaluation.dev import check_dev, dev_task
-from selfsent.evaluation.encoder import Encoder as Scored
-from selfsent.evaluation.encoders import encoder_of
 from selfsent.evaluation.hold_out import HoldOut
-from selfsent.evaluation.lexical import LEXICAL, LexicalEncoder
+from selfsent.evaluation.lexical import LEXICAL, LexicalScorer
+from selfsent.evaluation.load_scorer import scorer_of
 from selfsent.evaluation.results import Score
+from selfsent.evaluation.scorer import Scorer
 from selfsent.evaluation.suites import TASKS
 from selfsent.evaluation.tasks.context import CONTEXT, ContextTask
 from selfsent.files import read_json
@@ -156,7 +156,7 @@ class Comparison:
         self.directory.match({"dev": self.dev, **start, "settings": self.common, "corpus": source})
         self._check_known()
         try:
-            words = {shown: task(LexicalEncoder(kind)) for kind, shown in LEXICAL.items()}
+            words = {shown: task(LexicalScorer(kind)) for kind, shown in LEXICAL.items()}
         except DataError:  # the task needs vectors
             words = {}
         untrained, seconds = self._untrained(task)
@@ -193,18 +193,18 @@ class Comparison:
                 advice = "use the old value, or another name"
                 raise RunError(f"the comparison cannot be resumed: {method}: {difference}; {advice}")
 
-    def _untrained(self, task: Callable[[Scored], Score]) -> tuple[dict[str, Score], dict[Base, float]]:
+    def _untrained(self, task: Callable[[Scorer], Score]) -> tuple[dict[str, Score], dict[Base, float]]:
         """The score of each untrained base, by name, and its time in seconds."""
         found, seconds = {}, {}
         for base in self.bases:
-            encoder = encoder_of(load_prompted(base.name), base.untrained)
+            encoder = scorer_of(load_prompted(base.name), base.untrained)
             since = time.perf_counter()
             found[base.untrained] = task(encoder)
             seconds[base] = time.perf_counter() - since
             self.notice(f"{base.untrained}: {found[base.untrained].score:.2f}")
         return found, seconds
 
-    def _train(self, found: Selection, task: Callable[[Scored], Score], seconds: Mapping[Base, float]) -> Selection:
+    def _train(self, found: Selection, task: Callable[[Scorer], Score], seconds: Mapping[Base, float]) -> Selection:
         """Train and score in turn; failed runs are reported and skipped."""
         for number, trial in enumerate(self.trials, 1):
             record = trial.path / "run.json"
@@ -224,7 +224,7 @@ class Comparison:
                 found = replace(found, failures={**found.failures, trial.name: reason})
                 self.notice(f"{trial.name} failed: {reason}")
                 continue
-            score = task(encoder_of(load_encoder(trial.path / "model"), trial.name))
+            score = task(scorer_of(load_encoder(trial.path / "model"), trial.name))
             found = found.with_run(trial.name, run, score, trial.base.untrained)
             gain = score.score - found.bases[trial.base.untrained].score
             self.notice(f"{trial.name}: {score.score:.2f}, {gain:+z.2f} against {trial.base.untrained}")
@@ -232,12 +232,12 @@ class Comparison:
 
     def _tests(self, found: Selection, task: ContextTask) -> dict[str, Score]:
         """Scores on test documents: the chosen encoder, its base, the best base, TF-IDF and BM25."""
-        encoders: dict[str, Scored] = {}
+        encoders: dict[str, Scorer] = {}
         chosen = found.chosen
         if chosen:
-            encoders[chosen.name] = encoder_of(load_encoder(chosen.run.directory / "model"), chosen.name)
+            encoders[chosen.name] = scorer_of(load_encoder(chosen.run.directory / "model"), chosen.name)
         wanted = {found.best_base, chosen.start if chosen else found.best_base}
         bases = {base.untrained: base.name for base in self.bases if base.untrained in wanted}
-        encoders |= {shown: encoder_of(load_prompted(name), shown) for shown, name in bases.items()}
-        encoders |= {shown: LexicalEncoder(kind) for kind, shown in LEXICAL.items()}
+        encoders |= {shown: scorer_of(load_prompted(name), shown) for shown, name in bases.items()}
+        encoders |= {shown: LexicalScorer(kind) for kind, shown in LEXICAL.items()}
         return {name: task.score(encoder) for name, encoder in encoders.items()}

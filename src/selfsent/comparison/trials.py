@@ -13,7 +13,7 @@ from typing import Any
 
 from selfsent.comparison.verdict import UNTRAINED
 from selfsent.errors import BaseEncoderError, SettingsError
-from selfsent.evaluation.encoders import is_directory_or_id
+from selfsent.evaluation.load_scorer import is_directory_or_id
 from selfsent.methods import METHODS, get_method
 from selfsent.models.bases import resolve
 from selfsent.models.cross_encoder import is_cross_encoder

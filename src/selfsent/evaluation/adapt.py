@@ -24,10 +24,10 @@ from numpy.typing import NDArray
 
 from selfsent.data.vector_files import Vectors, unit
 from selfsent.errors import DataError, first_line
-from selfsent.evaluation.encoder import Encoder
 from selfsent.evaluation.exam_models import WEIGHTS
 from selfsent.evaluation.lexical import Hybrid
 from selfsent.evaluation.results import Score, best_minus
+from selfsent.evaluation.scorer import Scorer
 from selfsent.evaluation.stats.resampling import Difference
 from selfsent.evaluation.tasks.beir import texts_in
 from selfsent.evaluation.tasks.retrieval import RetrievalTask
@@ -124,20 +124,22 @@ Make = Callable[[Vectors, Vectors], Adapter]
 """Queries and the means of their answers, (q, d) each -> what is learned from them."""
 
 
-class Adapted(Encoder):
-    """An encoder whose query vectors go through a map; see `Encoder.sides`."""
+class Adapted(Scorer):
+    """An encoder whose query vectors go through a map; see `Scorer.query_document_vectors`."""
 
-    def __init__(self, encoder: Encoder, change: Callable[[Vectors], Vectors]) -> None:
+    def __init__(self, encoder: Scorer, change: Callable[[Vectors], Vectors]) -> None:
         super().__init__(encoder, "adapted", encoder.pooling)
         self.encoder, self.change, self.lexical_weight = encoder, change, encoder.lexical_weight
 
-    def sides(self, queries: Sequence[str], texts: Sequence[str], search: bool = False) -> tuple[Any, Any]:
+    def query_document_vectors(
+        self, queries: Sequence[str], texts: Sequence[str], search: bool = False
+    ) -> tuple[Any, Any]:
         """Unit vectors of queries, changed, and of texts."""
-        asked, held = self.encoder.sides(queries, texts, search)
+        asked, held = self.encoder.query_document_vectors(queries, texts, search)
         return self.change(asked), held
 
 
-def of_files(folder: Path, documents: Vectors, queries: Vectors, name: str) -> Encoder:
+def of_files(folder: Path, documents: Vectors, queries: Vectors, name: str) -> Scorer:
     """An encoder of the texts of a search set in a folder, from arrays in the order of its lines.
 
     Args:
@@ -156,7 +158,7 @@ def of_files(folder: Path, documents: Vectors, queries: Vectors, name: str) -> E
             advice = "give a vector of one size for each line, in order"
             raise DataError(f"{problem}; {advice}")
         found.append(_looked_up(dict(zip(texts, rows, strict=True))))
-    return Encoder(found[1], name, searching=found)
+    return Scorer(found[1], name, searching=found)
 
 
 def _looked_up(place: dict[str, Vectors]) -> Callable[[Sequence[str]], Vectors]:
@@ -193,7 +195,7 @@ class Adaptation:
         return f"Chosen: {what}. That is {one} on the half of the queries that chose it, and {other} on the other half."
 
 
-def adapt(encoder: Encoder, dev: RetrievalTask, test: RetrievalTask, word_weight: float | None = None) -> Adaptation:
+def adapt(encoder: Scorer, dev: RetrievalTask, test: RetrievalTask, word_weight: float | None = None) -> Adaptation:
     """Learn an adapter from queries with known answers.
 
     Args:
@@ -206,7 +208,7 @@ def adapt(encoder: Encoder, dev: RetrievalTask, test: RetrievalTask, word_weight
         DataError: the encoder has no vectors.
     """
     own = encoder.lexical_weight if word_weight is None else word_weight
-    queries, documents = encoder.sides(dev.queries, dev.documents, search=True)
+    queries, documents = encoder.query_document_vectors(dev.queries, dev.documents, search=True)
     answers = _answers(dev.grades, documents)
     none = Adapter.identity(documents.shape[1], own)
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from selfsent.data.corpus import Corpus
 from selfsent.errors import SettingsError, guess
 from selfsent.evaluation.datasets.declared import Store
-from selfsent.evaluation.encoders import Encoder as Scored, encoder_of
 from selfsent.evaluation.hold_out import HoldOut
+from selfsent.evaluation.load_scorer import Scorer, scorer_of
 from selfsent.evaluation.results import Score
 from selfsent.evaluation.suites import TASKS
 from selfsent.evaluation.tasks.context import CONTEXT, ContextTask
@@ -35,7 +35,7 @@ def check_dev(dev: str | None, dev_every: int | None = None, keep_best: bool = F
         raise SettingsError(f"there is no task {dev!r} to score on; {guess(dev, (CONTEXT, *TASKS))}")
 
 
-def dev_task(dev: str, corpus: Corpus, hold_out: HoldOut, data: str | Path | None) -> Callable[[Scored], Score]:
+def dev_task(dev: str, corpus: Corpus, hold_out: HoldOut, data: str | Path | None) -> Callable[[Scorer], Score]:
     """The development score, as a function of an encoder.
 
     Raises:
@@ -57,7 +57,7 @@ def dev_scorer(
     if dev is None:
         return None
     task = dev_task(dev, corpus, hold_out, data)
-    return lambda model: task(encoder_of(model, "dev")).score
+    return lambda model: task(scorer_of(model, "dev")).score
 
 
 def check_dev_data(dev: str, store: Store) -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from selfsent.display import listed
 from selfsent.errors import SettingsError
-from selfsent.evaluation.encoder import Encoder
 from selfsent.evaluation.exam import NAME, SPLITS
-from selfsent.evaluation.lexical import Hybrid, LexicalEncoder
+from selfsent.evaluation.lexical import Hybrid, LexicalScorer
 from selfsent.evaluation.results import Result, Score, best_minus
+from selfsent.evaluation.scorer import Scorer
 from selfsent.evaluation.side_by_side import Comparison, side_by_side
 from selfsent.evaluation.tasks.beir import read_task
 from selfsent.evaluation.tasks.retrieval import RetrievalTask
@@ -29,7 +29,7 @@ class Ranking:
     test: Score
 
 
-def rankings_of(encoder: Encoder, dev: RetrievalTask, test: RetrievalTask) -> list[Ranking]:
+def rankings_of(encoder: Scorer, dev: RetrievalTask, test: RetrievalTask) -> list[Ranking]:
     """The cosine of an encoder, and with words at the weight that the dev queries choose; BM25 as it is.
 
     Args:
@@ -40,7 +40,7 @@ def rankings_of(encoder: Encoder, dev: RetrievalTask, test: RetrievalTask) -> li
     Raises:
         SettingsError: a cross-encoder, or a hybrid whose words would count twice.
     """
-    if not (encoder.has_vectors or isinstance(encoder, LexicalEncoder)):
+    if not (encoder.has_vectors or isinstance(encoder, LexicalScorer)):
         raise SettingsError(f"{encoder.name} has no vectors to search by: give the encoder alone")
     found = [Ranking(encoder.name, dev.score(encoder), test.score(encoder))]
     if encoder.has_vectors and (weight := chosen_weight(encoder, dev)):
@@ -49,7 +49,7 @@ def rankings_of(encoder: Encoder, dev: RetrievalTask, test: RetrievalTask) -> li
     return found
 
 
-def chosen_weight(encoder: Encoder, task: RetrievalTask) -> float:
+def chosen_weight(encoder: Scorer, task: RetrievalTask) -> float:
     """The weight of words that is best in an exam; the encoder's own, unless another one is ahead by more than chance.
 
     Args:
@@ -82,7 +82,7 @@ def verdict(comparison: Comparison) -> str:
 
 
 def compare_on_exam(
-    folder: Path, encoders: Sequence[Callable[[], Encoder]], progress: Callable[[str], None] = lambda text: None
+    folder: Path, encoders: Sequence[Callable[[], Scorer]], progress: Callable[[str], None] = lambda text: None
 ) -> Comparison:
     """Compare encoders, each by its cosine and with words, on the test queries of an exam; see `verdict`.
 

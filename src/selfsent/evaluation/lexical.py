@@ -1,4 +1,4 @@
-"""Lexical and hybrid search as encoders: TF-IDF, BM25, and BM25 with the cosine, as `search` ranks."""
+"""Lexical and hybrid search as scorers: TF-IDF, BM25, and BM25 with the cosine, as `search` ranks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from selfsent.data.vector_files import Vectors
 from selfsent.errors import DataError
-from selfsent.evaluation.encoder import Encoder
+from selfsent.evaluation.scorer import Scorer
 from selfsent.evaluation.stats.resampling import Floats
 from selfsent.lexical import BM25, Analyzer, WordCounts, language_of
 from selfsent.lexical.scores import PAIR_WEIGHT, hybrid
@@ -39,7 +39,7 @@ def _bm25(queries: tuple[str, ...], texts: tuple[str, ...]) -> BM25:
     return found
 
 
-class LexicalEncoder(Encoder):
+class LexicalScorer(Scorer):
     """TF-IDF, BM25 (Robertson et al., 1994), fitted on the texts to search, or on both sides of the pairs.
 
     TF-IDF has scikit-learn's defaults with stop words, and is symmetric. BM25 is as in `search`: without
@@ -50,7 +50,7 @@ class LexicalEncoder(Encoder):
         name: in results.
 
     Example:
-        >>> LexicalEncoder("tfidf").similarity(["a red car"], ["the red car"]).round(2).tolist()
+        >>> LexicalScorer("tfidf").similarity(["a red car"], ["the red car"]).round(2).tolist()
         [0.71]
     """
 
@@ -58,7 +58,9 @@ class LexicalEncoder(Encoder):
         super().__init__(None, name or kind, kind)
         self.kind, self.measure = kind, "bm25" if kind == "bm25" else "cos"
 
-    def sides(self, queries: Sequence[str], texts: Sequence[str], search: bool = False) -> tuple[Any, Any]:
+    def query_document_vectors(
+        self, queries: Sequence[str], texts: Sequence[str], search: bool = False
+    ) -> tuple[Any, Any]:
         """Sparse rows for queries and texts, with cosines or BM25 scores as inner products."""
         from scipy.sparse import csr_matrix
         from sklearn.feature_extraction.text import TfidfVectorizer
@@ -77,36 +79,38 @@ class LexicalEncoder(Encoder):
         """The cosine or BM25 score of each pair of texts, (n,); fitted on both sides."""
         texts = list(dict.fromkeys([*left, *right]))
         row = {text: number for number, text in enumerate(texts)}
-        queries, weighed = self.sides(texts, texts)
+        queries, weighed = self.query_document_vectors(texts, texts)
         product = queries[[row[text] for text in left]].multiply(weighed[[row[text] for text in right]])
         return np.asarray(product.sum(axis=1), np.float64).ravel()
 
 
-class Hybrid(Encoder):
-    """Hybrid search with an encoder: cosine + weight · BM25; for pairs cosine + 0.5 · TF-IDF, which is symmetric.
+class Hybrid(Scorer):
+    """Hybrid search with a scorer: cosine + weight · BM25; for pairs cosine + 0.5 · TF-IDF, which is symmetric.
 
     Document frequencies are those of the texts to search, or of both sides of the pairs.
 
     Args:
-        encoder: one with vectors.
+        scorer: one with vectors.
         weight: of BM25; by default the encoder's own.
 
     Raises:
         DataError: the encoder has no vectors.
     """
 
-    def __init__(self, encoder: Encoder, weight: float | None = None) -> None:
-        if not encoder.has_vectors:
-            raise DataError(f"{encoder.name}{WITH_WORDS}: {encoder.name} has no vectors to add words to")
-        training = encoder.trained_on, encoder.trained_by
-        super().__init__(None, encoder.name + WITH_WORDS, encoder.pooling + WITH_WORDS, *training)
-        self.encoder, self.lexical_weight = encoder, encoder.lexical_weight if weight is None else weight
+    def __init__(self, scorer: Scorer, weight: float | None = None) -> None:
+        if not scorer.has_vectors:
+            raise DataError(f"{scorer.name}{WITH_WORDS}: {scorer.name} has no vectors to add words to")
+        training = scorer.trained_on, scorer.trained_by
+        super().__init__(None, scorer.name + WITH_WORDS, scorer.pooling + WITH_WORDS, *training)
+        self.scorer, self.lexical_weight = scorer, scorer.lexical_weight if weight is None else weight
         self.measure = f"cos+{self.lexical_weight:g}bm25"
 
-    def sides(self, queries: Sequence[str], texts: Sequence[str], search: bool = False) -> tuple[Any, Any]:
+    def query_document_vectors(
+        self, queries: Sequence[str], texts: Sequence[str], search: bool = False
+    ) -> tuple[Any, Any]:
         """Rows for queries and texts, with the scores of `search` as inner products."""
-        vectors, bm25 = self.encoder.sides(queries, texts, search), bm25_of(queries, texts)
-        self.broken = self.encoder.broken
+        vectors, bm25 = self.scorer.query_document_vectors(queries, texts, search), bm25_of(queries, texts)
+        self.broken = self.scorer.broken
         queries_and_texts = zip(vectors, (bm25.queries, bm25.texts), strict=True)
         asked, held = (VectorsAndWords(*each, self.lexical_weight) for each in queries_and_texts)
         return asked, held
@@ -117,8 +121,8 @@ class Hybrid(Encoder):
         counts = WordCounts(analyzer=Analyzer(language_of(texts)))
         counts.add(texts)
         shared = counts.weighed(left).multiply(counts.weighed(right)).sum(axis=1)
-        cosines = self.encoder.similarity(left, right)
-        self.broken = self.encoder.broken
+        cosines = self.scorer.similarity(left, right)
+        self.broken = self.scorer.broken
         return hybrid(cosines, np.asarray(shared, np.float64).ravel(), PAIR_WEIGHT)
 
 

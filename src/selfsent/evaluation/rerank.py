@@ -11,8 +11,8 @@ import numpy as np
 
 from selfsent.data.vector_files import Vectors, inner
 from selfsent.errors import DataError, SettingsError
-from selfsent.evaluation.encoder import Encoder, PairEncoder
 from selfsent.evaluation.lexical import Hybrid, bm25_of
+from selfsent.evaluation.scorer import PairScorer, Scorer
 from selfsent.evaluation.stats.resampling import Floats
 from selfsent.lexical.scores import hybrid
 
@@ -32,21 +32,21 @@ class Reranker:
     """What puts candidates in order: a sentence encoder by its cosine and words, a cross-encoder by its score.
 
     Args:
-        encoder: either of them.
+        scorer: either of them.
         candidates: of each query.
 
     Raises:
         SettingsError: it is neither, or there are no candidates.
     """
 
-    def __init__(self, encoder: Encoder, candidates: int = CANDIDATES) -> None:
-        self.crosses = isinstance(encoder, PairEncoder)
-        if not (encoder.has_vectors or self.crosses):
-            raise SettingsError(f"{encoder.name} cannot rerank: give a sentence encoder or a cross-encoder")
+    def __init__(self, scorer: Scorer, candidates: int = CANDIDATES) -> None:
+        self.crosses = isinstance(scorer, PairScorer)
+        if not (scorer.has_vectors or self.crosses):
+            raise SettingsError(f"{scorer.name} cannot rerank: give a sentence encoder or a cross-encoder")
         if candidates < 1:
             raise SettingsError(f"`candidates` is {candidates}; it is 1 at least")
-        self.encoder, self.candidates = encoder, candidates
-        self.lexical_weight = 0.0 if self.crosses else encoder.lexical_weight
+        self.scorer, self.candidates = scorer, candidates
+        self.lexical_weight = 0.0 if self.crosses else scorer.lexical_weight
         """Weight of words beside its scores."""
 
     def scores(self, queries: Sequence[str], texts: Sequence[Sequence[str]]) -> list[Floats]:
@@ -56,13 +56,13 @@ class Reranker:
             return [np.zeros(0)] * len(queries)
         if self.crosses:
             asking = [query for query, own in zip(queries, texts, strict=True) for _ in own]
-            return np.split(self.encoder.similarity(asking, each), np.cumsum([*map(len, texts)])[:-1])
-        asked, held = self.encoder.sides(queries, each, search=True)
+            return np.split(self.scorer.similarity(asking, each), np.cumsum([*map(len, texts)])[:-1])
+        asked, held = self.scorer.query_document_vectors(queries, each, search=True)
         parts = np.split(held, np.cumsum([*map(len, texts)])[:-1])
         return [part @ query for part, query in zip(parts, asked, strict=True)]
 
 
-class Reranked(Encoder):
+class Reranked(Scorer):
     """Search whose best candidates a reranker puts in order; the others follow as they were found.
 
     Args:
@@ -70,15 +70,17 @@ class Reranked(Encoder):
         reranker: what puts them in order.
     """
 
-    def __init__(self, first: Encoder, reranker: Reranker) -> None:
+    def __init__(self, first: Scorer, reranker: Reranker) -> None:
         self.first = Hybrid(first) if first.has_vectors else first
-        self.reranker, second = reranker, reranker.encoder
+        self.reranker, second = reranker, reranker.scorer
         name = f"{first.name}{WITH_RERANKING}{second.name}"
         super().__init__(None, name, f"{self.first.pooling}>{second.pooling}", second.trained_on)
         words = f"+{weight:g}bm25" if (weight := reranker.lexical_weight) else ""
         self.measure = f"{self.first.measure}>{second.measure}{words}@{reranker.candidates}"
 
-    def sides(self, queries: Sequence[str], texts: Sequence[str], search: bool = False) -> tuple[Any, Any]:
+    def query_document_vectors(
+        self, queries: Sequence[str], texts: Sequence[str], search: bool = False
+    ) -> tuple[Any, Any]:
         """Rows for queries and texts, with scores as inner products.
 
         Raises:
@@ -87,9 +89,9 @@ class Reranked(Encoder):
         if not search:
             raise self._unfit()
         bm25 = bm25_of(queries, texts)
-        rows = zip(self.first.sides(queries, texts, search), (queries, texts), (bm25.queries, bm25.texts), strict=True)
-        asked, held = (_Rows(self.reranker, *each) for each in rows)
-        return asked, held
+        first_queries, first_texts = self.first.query_document_vectors(queries, texts, search)
+        asked = _Rows(self.reranker, first_queries, queries, bm25.queries)
+        return asked, _Rows(self.reranker, first_texts, texts, bm25.texts)
 
     def similarity(self, left: Sequence[str], right: Sequence[str]) -> Floats:
         """Unsupported.

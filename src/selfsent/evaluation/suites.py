@@ -16,8 +16,8 @@ from selfsent.evaluation.datasets import catalogue
 from selfsent.evaluation.datasets.declared import DataSet, Store
 from selfsent.evaluation.datasets.leaks import LEAKED, holds_stsb
 from selfsent.evaluation.datasets.own_files import Clean, Column
-from selfsent.evaluation.encoders import as_encoder
 from selfsent.evaluation.hold_out import split_documents
+from selfsent.evaluation.load_scorer import load_scorer
 from selfsent.evaluation.results import AVERAGE, Result, Score
 from selfsent.evaluation.tasks import own, published, transfer
 from selfsent.evaluation.tasks.beir import Searched, read_tasks
@@ -102,7 +102,7 @@ def evaluate(
     """Score a model.
 
     Args:
-        model: anything `as_encoder` takes.
+        model: anything `load_scorer` takes.
         suite: a name in `SUITES`.
         task: one or several names in `TASKS`, instead of a suite.
         documents: a corpus with documents, or anything `read_corpus` reads, for the label-free score `context`.
@@ -137,22 +137,22 @@ def evaluate(
     how: dict[str, Any] = {"classifier": classifier, "advance": advance}
     asked = {"suite": suite, "task": task, "pairs": pairs, "relevance": relevance, "labels": labels, **how}
     asked |= {"columns": columns, "clean": clean, "retrieval": read_tasks(retrieval, split, store.mirror)}
-    chosen, scorers = check_request(**asked, documents=documents is not None)
+    chosen, on_files = check_request(**asked, documents=documents is not None)
     corpus = documents
     if documents is not None and not hasattr(documents, "documents"):
         corpus = read_corpus(documents, split_sentences=None, clean=clean)
-    encoder = as_encoder(model, name=name, fast=fast, int8=int8, pooling=pooling)
-    leaked = holds_stsb(encoder.trained_on)
-    aimed = any(name in METHODS and METHODS[name].aims_at_context for name in encoder.trained_by)
+    scorer = load_scorer(model, name=name, fast=fast, int8=int8, pooling=pooling)
+    leaked = holds_stsb(scorer.trained_on)
+    aimed = any(name in METHODS and METHODS[name].aims_at_context for name in scorer.trained_by)
     options = dict.fromkeys(catalogue.TRANSFER, how)
     tasks: dict[str, Callable[[], Score]] = {
-        each: partial(TASKS[each], encoder, store, **options.get(each, {})) for each in chosen
+        each: partial(TASKS[each], scorer, store, **options.get(each, {})) for each in chosen
     }
     absent: dict[str, str] = {}
     if corpus is not None:
         text = cast(Corpus, corpus)
-        tasks[CONTEXT] = lambda: ContextTask(text, split_documents(text, hold_out)[1]).score(encoder)
-    tasks |= {each: partial(score, encoder=encoder) for each, score in scorers.items()}
+        tasks[CONTEXT] = lambda: ContextTask(text, split_documents(text, hold_out)[1]).score(scorer)
+    tasks |= {each: partial(score, scorer=scorer) for each, score in on_files.items()}
     scores: dict[str, Score] = {}
     for each, run in tasks.items():
         progress.notice(each)
@@ -165,12 +165,12 @@ def evaluate(
             continue
         marks = {"leaked": leaked and each in chosen and each in LEAKED, "aimed": each == CONTEXT and aimed}
         details = {**score.details, **{mark: True for mark, holds in marks.items() if holds}}
-        line = f"{encoder.name}: {counted(encoder.broken, 'output')} not finite, taken for zeros"
-        scores[each] = replace(score, details=details, warnings=(*score.warnings, *[line] * bool(encoder.broken)))
+        line = f"{scorer.name}: {counted(scorer.broken, 'output')} not finite, taken for zeros"
+        scores[each] = replace(score, details=details, warnings=(*score.warnings, *[line] * bool(scorer.broken)))
     if not scores:
         missing, reason = next(iter(absent.items()))
         raise DataError(f"nothing of {suite or ', '.join(chosen)} could be scored; {missing} is absent: {reason}")
-    return Result(name or encoder.name, scores, suite, SUITES[suite].averaged if suite else (), absent)
+    return Result(name or scorer.name, scores, suite, SUITES[suite].averaged if suite else (), absent)
 
 
 def check_request(
@@ -190,7 +190,7 @@ def check_request(
     Args are those of `evaluate`, and `advance`, for the work of classifying.
 
     Returns:
-        (the published tasks to run, and scorers on the user's own files, by name; the files are read here).
+        (the published tasks to run, and those on the user's own files, by name; the files are read here).
 
     Raises:
         SettingsError: nothing to score, or an unknown suite, task or classifier.
@@ -216,12 +216,12 @@ def check_request(
     if columns is not None and len(given) != 1:
         raise SettingsError("columns are those of one file of your own: give one of pairs, relevance and labels")
     sets: dict[str, Callable[..., Score]] = {each.name: each.score for each in retrieval}
-    scorers: dict[str, Callable[..., Score]] = {}
+    on_files: dict[str, Callable[..., Score]] = {}
     for kind, path in given.items():
         read, score = own.OWN[kind]
         rows = read(path, columns, clean)
-        if rows.name in (*chosen, *sets, *scorers, CONTEXT, AVERAGE):
+        if rows.name in (*chosen, *sets, *on_files, CONTEXT, AVERAGE):
             raise SettingsError(f"{path} would go by the name {rows.name}, which another score has: rename the file")
         how = {"classifier": classifier, "advance": advance} if kind == "labels" else {}
-        scorers[rows.name] = partial(score, rows, **how)
-    return chosen, scorers | sets
+        on_files[rows.name] = partial(score, rows, **how)
+    return chosen, on_files | sets

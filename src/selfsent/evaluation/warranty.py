@@ -21,12 +21,12 @@ from selfsent.data.corpus.clean import letters
 from selfsent.data.vector_files import unit
 from selfsent.evaluation.datasets.catalogue import STSB_DEV
 from selfsent.evaluation.datasets.declared import Store
-from selfsent.evaluation.encoder import Encoder as Scored
-from selfsent.evaluation.encoders import encoder_of
 from selfsent.evaluation.exam import QUERIES, Exam, Text, draw_exam
 from selfsent.evaluation.hold_out import by_document
 from selfsent.evaluation.lexical import Hybrid
+from selfsent.evaluation.load_scorer import scorer_of
 from selfsent.evaluation.results import Score
+from selfsent.evaluation.scorer import Scorer
 from selfsent.evaluation.stats.resampling import Difference
 from selfsent.evaluation.suites import TASKS
 from selfsent.models.merge import Between
@@ -155,18 +155,18 @@ def warranty(between: Between, exam: Exam, data: str | Path | None = None, *, mo
         0.0
     """
     dev, test = exam.halves
-    plain = encoder_of(between.base, "base")
+    plain = scorer_of(between.base, "base")
     guard, loss_of = guard_of(plain, data)
     tried = [Tried(0.0, dev.score(Hybrid(plain)), test.score(Hybrid(plain)), 0.0)]
     for share in SHARES[1:]:
-        merged = encoder_of(between.at(share), "merged")
+        merged = scorer_of(between.at(share), "merged")
         hybrid = Hybrid(merged)
         tried.append(Tried(share, dev.score(hybrid), test.score(hybrid), loss_of(merged)))
     chosen = choose([each.dev for each in tried], [each.loss for each in tried], most)
     return Warranty(tuple(tried), chosen, exam.summary, guard, most)
 
 
-def guard_of(base: Scored, data: str | Path | None = None) -> tuple[str, Callable[[Scored], float]]:
+def guard_of(base: Scorer, data: str | Path | None = None) -> tuple[str, Callable[[Scorer], float]]:
     """The name of the guard, and a function for what an encoder loses on it against the base, in points.
 
     STS-B's dev set if a mirror has it. Otherwise 20 · (1 − ρ), with Spearman's ρ between the cosines of both
@@ -180,7 +180,7 @@ def guard_of(base: Scored, data: str | Path | None = None) -> tuple[str, Callabl
     return "general sentences", lambda encoder: 20 * (1 - float(spearmanr(known, _similarities(encoder))[0]))
 
 
-def _similarities(encoder: Scored) -> np.ndarray:
+def _similarities(encoder: Scorer) -> np.ndarray:
     vectors = unit(encoder(GENERAL))
     return np.asarray((vectors @ vectors.T)[np.triu_indices(len(GENERAL), 1)])
 

@@ -15,8 +15,8 @@ from selfsent.distributed import join, rank, wait
 from selfsent.errors import CorpusError, DataError, TrainingError
 from selfsent.evaluation.datasets.declared import Store
 from selfsent.evaluation.dev import check_dev_data
-from selfsent.evaluation.encoders import check_model
 from selfsent.evaluation.lexical import WITH_WORDS, without_words
+from selfsent.evaluation.load_scorer import check_model
 from selfsent.evaluation.results import Result
 from selfsent.evaluation.suites import TASKS, evaluate
 from selfsent.evaluation.tasks.published import cross_validate

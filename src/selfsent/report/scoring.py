@@ -12,9 +12,9 @@ import numpy as np
 from selfsent.data.corpus import Corpus
 from selfsent.display import shortened
 from selfsent.errors import DataError
-from selfsent.evaluation.encoders import Encoder as Scored, encoder_of
 from selfsent.evaluation.hold_out import HoldOut, by_document, limited
 from selfsent.evaluation.lexical import Hybrid
+from selfsent.evaluation.load_scorer import Scorer, scorer_of
 from selfsent.evaluation.results import Score
 from selfsent.evaluation.tasks.context import ContextTask
 from selfsent.evaluation.tasks.retrieval import KnownItemTask, first_finds_rest, text_finds_partner
@@ -69,14 +69,14 @@ def score_base(corpus: Corpus, hold_out: HoldOut, base: str, prompts: Prompts) -
             tasks = [ContextTask(corpus, rows)]
             with suppress(DataError):
                 tasks.append(first_finds_rest([*by_document(corpus, limited(corpus, rows)).values()]))
-        encoder, found = encoder_of(load_encoder(base, prompts=prompts), "base"), {}
+        encoder, found = scorer_of(load_encoder(base, prompts=prompts), "base"), {}
         for task in tasks:
             with_words = None
             if isinstance(task, KnownItemTask):
                 texts, with_words = (task.queries, list(task.documents)), task.score(Hybrid(encoder))
             else:
                 texts = [task.texts[query] for query in task.queries], task.texts
-            sides = encoder.sides(*texts, search=with_words is not None)
+            sides = encoder.query_document_vectors(*texts, search=with_words is not None)
             found[task.name] = Before(task, texts, task.score(encoder), with_words, sides)
         for old in [*_SCORED][: 1 - _KEPT]:
             del _SCORED[old]
@@ -84,7 +84,7 @@ def score_base(corpus: Corpus, hold_out: HoldOut, base: str, prompts: Prompts) -
     return _SCORED[key]
 
 
-def paired(before: Before, after: Scored, sizes: Sequence[int] = ()) -> dict[str, Any]:
+def paired(before: Before, after: Scorer, sizes: Sequence[int] = ()) -> dict[str, Any]:
     """Scores of base, trained model and lexical search on a task, with paired differences.
 
     Args:

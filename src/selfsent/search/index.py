@@ -242,7 +242,7 @@ class Index:
         if rerank is not None:
             if texts is None:
                 raise SettingsError("`rerank` reads the texts of the queries: give `texts`, too")
-            from selfsent.evaluation.encoders import as_reranker
+            from selfsent.evaluation.load_scorer import as_reranker
 
             reranker = as_reranker(rerank, candidates)
         most = max(top, reranker.candidates) if reranker else top

@@ -91,7 +91,7 @@ def search(
     check_weight(0 if word_weight is None else word_weight)
     reranker: Reranker | None = None
     if rerank is not None:
-        from selfsent.evaluation.encoders import as_reranker  # imports all kinds of models
+        from selfsent.evaluation.load_scorer import as_reranker  # imports all kinds of models
 
         reranker = as_reranker(rerank, candidates)
     analyzer = Analyzer(language)

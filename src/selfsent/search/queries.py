@@ -19,9 +19,9 @@ from selfsent.augment.endpoint import Endpoint
 from selfsent.data.corpus.clean import clean
 from selfsent.data.vector_files import inner
 from selfsent.errors import DataError, SettingsError
-from selfsent.evaluation.encoders import as_encoder
 from selfsent.evaluation.exam import Text, draw_exam
 from selfsent.evaluation.lexical import Hybrid
+from selfsent.evaluation.load_scorer import load_scorer
 from selfsent.files import check_new_file, sweep_half_written
 from selfsent.locks import lock_directory
 from selfsent.resumable import Chunks
@@ -134,7 +134,7 @@ def make_queries(
         raise SettingsError("`prompt` does not say where the text goes: write {text} there")
     if not texts:
         raise DataError("there are no texts to make queries for")
-    encoder = Hybrid(as_encoder(base))
+    encoder = Hybrid(load_scorer(base))
     directory = path.with_name(path.name + ".parts")
     _lock = lock_directory(directory, f"another selfsent is making {path}: wait for it, or name another output")
     sweep_half_written(path.parent, path.name)
@@ -194,7 +194,7 @@ def _ranked(rows: list[dict[str, Any]], pool: Sequence[str], encoder: Hybrid) ->
     if not rows:
         return
     own = {text: number for number, text in enumerate(pool)}
-    queries, sides = encoder.sides([row["query"] for row in rows], pool, search=True)
+    queries, sides = encoder.query_document_vectors([row["query"] for row in rows], pool, search=True)
     size = max(1, _BLOCK // len(pool))
     for start in range(0, len(rows), size):
         part = rows[start : start + size]

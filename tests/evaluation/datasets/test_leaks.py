@@ -3,7 +3,7 @@ import json
 import pytest
 
 from selfsent.evaluation.datasets.leaks import holds_stsb, trained_on
-from selfsent.evaluation.encoders import Encoder
+from selfsent.evaluation.load_scorer import Scorer
 from selfsent.evaluation.side_by_side import side_by_side
 from selfsent.evaluation.suites import evaluate
 from selfsent.report.evaluation import Report
@@ -30,7 +30,7 @@ def results(model, write):
     columns = {"sentence1": texts, "sentence2": texts[::-1], "score": [float(n % 5) for n in range(30)]}
     for name in ("sts12-sts", "stsbenchmark-sts"):
         root = write(f"mteb/{name}/test.parquet", **columns)
-    models = (Encoder(model.encode, "clean"), Encoder(model.encode, "stained", trained_on=[STSB]))
+    models = (Scorer(model.encode, "clean"), Scorer(model.encode, "stained", trained_on=[STSB]))
     return [evaluate(each, suite="sts", data=root) for each in models]
 
 

@@ -5,7 +5,7 @@ from scipy.stats import hypergeom
 from naive.metrics import alike, context_ranks
 from selfsent.errors import DataError
 from selfsent.evaluation import hold_out
-from selfsent.evaluation.encoders import as_encoder
+from selfsent.evaluation.load_scorer import load_scorer
 from selfsent.evaluation.stats.duplicates import near_duplicates
 from selfsent.evaluation.tasks import context
 from selfsent.evaluation.tasks.context import ContextTask, expected_reciprocal_rank
@@ -28,7 +28,7 @@ def test_ranks_match_explicit_loops(corpus, model):
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     loops = [1 / (1 + beaten) if beaten < 10 else 0.0 for _, beaten, _ in expected]
     assert task.reciprocal_ranks(unit.astype(np.float32)) == pytest.approx(loops)
-    assert task.score(as_encoder(model)).score == pytest.approx(100 * np.mean(loops))
+    assert task.score(load_scorer(model)).score == pytest.approx(100 * np.mean(loops))
 
 
 def test_a_near_duplicate_is_neither_answer_nor_candidate(corpus_of):
@@ -43,9 +43,9 @@ def test_a_near_duplicate_is_neither_answer_nor_candidate(corpus_of):
 
 
 def test_blocks_do_not_change_the_ranks(corpus, model, monkeypatch):
-    whole = task_of(corpus).score(as_encoder(model))
+    whole = task_of(corpus).score(load_scorer(model))
     monkeypatch.setattr(context, "BLOCK", 100)
-    assert task_of(corpus).score(as_encoder(model)).score == pytest.approx(whole.score)
+    assert task_of(corpus).score(load_scorer(model)).score == pytest.approx(whole.score)
 
 
 def test_expected_rank_is_hypergeometric():
@@ -63,13 +63,13 @@ def test_expected_rank_is_hypergeometric():
 @pytest.mark.parametrize("value", [0.1, 0.0, np.nan])
 def test_vectors_that_say_nothing_score_nothing(corpus, candidates, value, monkeypatch):
     monkeypatch.setattr(context, "CANDIDATES", candidates)
-    constant = as_encoder(lambda texts: np.full((len(texts), 33), value))
+    constant = load_scorer(lambda texts: np.full((len(texts), 33), value))
     assert task_of(corpus).score(constant).score < 1
 
 
 def test_random_vectors_score_chance(documents_of):
     rng = np.random.default_rng(3)
-    score = task_of(documents_of(150, 3)).score(as_encoder(lambda texts: rng.normal(size=(len(texts), 64))))
+    score = task_of(documents_of(150, 3)).score(load_scorer(lambda texts: rng.normal(size=(len(texts), 64))))
     chance = sum(1 / rank for rank in range(1, 11)) / 100
     assert score.low < 100 * chance < score.high
 
@@ -78,10 +78,10 @@ def test_shared_words_beat_chance_and_tfidf_and_bm25_stand_beside(corpus, model,
     groups, measure = [], context.measure
     monkeypatch.setattr(context, "measure", lambda *a, **k: (groups.append(k["groups"]), measure(*a, **k))[1])
     task = task_of(corpus)
-    score, tfidf = task.score(as_encoder(model)), task.lexical["tfidf"]
+    score, tfidf = task.score(load_scorer(model)), task.lexical["tfidf"]
     assert min(score.score, *score.metrics.values()) > 30
     assert score.metrics == {"tfidf": tfidf.score, "bm25": task.lexical["bm25"].score}
-    assert task.score(as_encoder("bm25")) == task.lexical["bm25"]
+    assert task.score(load_scorer("bm25")) == task.lexical["bm25"]
     assert score.n == len(task.queries)
     assert groups[0].tolist() == task.document[task.queries].tolist()  # documents are resampled
     assert score.minus(score).p == 1

@@ -4,7 +4,7 @@ import scipy.stats
 
 from naive.metrics import cosine
 from selfsent.errors import DataError
-from selfsent.evaluation.encoders import as_encoder
+from selfsent.evaluation.load_scorer import load_scorer
 from selfsent.evaluation.tasks import own
 from selfsent.evaluation.tasks.own import OWN, nearest_neighbours, v_measures
 
@@ -37,7 +37,7 @@ def test_pairs(scored, model, heading):
     gold = RNG.uniform(0, 1, 15)
     pairs = list(zip(TEXTS[:15], TEXTS[15:], strict=True))
     lines = [(*pair, str(score)) for pair, score in zip(pairs, gold, strict=True)]
-    score = scored("pairs", heading + lines, as_encoder(model))
+    score = scored("pairs", heading + lines, load_scorer(model))
     found = [cosine(*model.encode(list(pair))) for pair in pairs]
     assert score.score == pytest.approx(100 * scipy.stats.spearmanr(found, gold)[0])
     assert (score.n, score.name) == (15, "mine")
@@ -46,7 +46,7 @@ def test_pairs(scored, model, heading):
 def test_relevance(scored, model):
     gold, expected = {"w1 w2": [0, 3], "w7": [5], "zzz": [9]}, []
     lines = [(query, TEXTS[row]) for query, rows in gold.items() for row in rows]
-    score = scored("relevance", [("query", "text"), *lines], as_encoder(model))
+    score = scored("relevance", [("query", "text"), *lines], load_scorer(model))
     pool = list(dict.fromkeys(text for _, text in lines))
     for query, rows in gold.items():
         ranked = sorted(pool, key=lambda text: -cosine(*model.encode([query, text])))
@@ -57,7 +57,7 @@ def test_relevance(scored, model):
 
 def test_the_query_itself_does_not_count_against_it(scored):
     lines = [pair for n in range(20) for pair in ((f"{n} one", f"{n} two"), (f"{n} two", f"{n} one"))]
-    together = as_encoder(lambda texts: np.eye(20)[[int(text.split()[0]) for text in texts]] + 0.01)
+    together = load_scorer(lambda texts: np.eye(20)[[int(text.split()[0]) for text in texts]] + 0.01)
     assert scored("relevance", lines, together).score == 100
 
 
@@ -65,7 +65,7 @@ def test_a_query_is_not_its_own_answer(scored):
     texts = [f"text {n}" for n in range(40)]
     vectors = np.random.default_rng(0).normal(size=(40, 8))
     pairs, same = list(zip(texts[::2], texts[1::2], strict=True)), [(text, text) for text in texts[::2]]
-    encoder = as_encoder(lambda given: np.stack([vectors[texts.index(text)] for text in given]))
+    encoder = load_scorer(lambda given: np.stack([vectors[texts.index(text)] for text in given]))
     alone, more = (scored("relevance", lines, encoder).score for lines in (pairs, [*same, *pairs]))
     assert more <= alone < 100  # the queries are among the texts of the second file
     with pytest.raises(DataError, match="the text of each line is its query itself"):
@@ -74,7 +74,7 @@ def test_a_query_is_not_its_own_answer(scored):
 
 def test_labels_have_neighbours_and_groups_beside_the_accuracy(scored):
     lines = [(f"{'good' if n % 2 else 'bad'} {n}", "plus" if n % 2 else "minus") for n in range(40)]
-    aside = as_encoder(lambda texts: np.array([[text.startswith("good"), 1] for text in texts], np.float32))
+    aside = load_scorer(lambda texts: np.array([[text.startswith("good"), 1] for text in texts], np.float32))
     found = scored("labels", lines, aside)
     assert (found.score, found.n) == (100, 40)
     assert found.metrics == pytest.approx({"nearest_neighbour": 100, "v_measure": 100})

@@ -8,7 +8,7 @@ from sklearn.metrics import average_precision_score
 from naive.metrics import average_precision, cosine, ranking_average_precision
 from selfsent.errors import DataError
 from selfsent.evaluation.datasets.declared import PAIR, DataSet, Rows, Store
-from selfsent.evaluation.encoders import as_encoder
+from selfsent.evaluation.load_scorer import load_scorer
 from selfsent.evaluation.suites import TASKS, evaluate
 from selfsent.evaluation.tasks import published
 from selfsent.evaluation.tasks.published import cross_validate, finds_its_row, folds, score_pairs
@@ -16,7 +16,7 @@ from selfsent.evaluation.tasks.published import cross_validate, finds_its_row, f
 RNG = np.random.default_rng(0)
 YEAR = DataSet("toy", "org/toy", 12, columns={**PAIR, "subset": "subset"}, optional=("subset",))
 ENGLISH, GERMAN = [f"word{n} house tree" for n in range(10)], [f"word{n} haus" for n in range(10)]
-CONSTANT = as_encoder(lambda texts: np.full((len(texts), 7), 0.3))
+CONSTANT = load_scorer(lambda texts: np.full((len(texts), 7), 0.3))
 
 
 def sentences(count, seed, words=10):
@@ -36,7 +36,7 @@ def toy(write):
 
 def test_sts_is_spearman_over_all_pairs(toy, model):
     pairs, rows = toy
-    score = score_pairs(rows, as_encoder(model))
+    score = score_pairs(rows, load_scorer(model))
     similarity, gold = similarities(model, pairs["sentence1"], pairs["sentence2"]), np.array(pairs["score"])
     each = [scipy.stats.spearmanr(similarity[part], gold[part])[0] for part in (slice(0, 8), slice(8, 12))]
     assert score.score == pytest.approx(100 * scipy.stats.spearmanr(similarity, gold)[0])
@@ -46,7 +46,7 @@ def test_sts_is_spearman_over_all_pairs(toy, model):
     assert score.low < score.score < score.high
     assert score.signature == f"toy|spearman|cos|all|n:12|data:{rows.fingerprint}|pool:custom|v:1"
     plain = Rows("toy", {name: rows[name] for name in PAIR}, "")  # without sub-sets there is no mean
-    assert list(score_pairs(plain, as_encoder(model)).metrics) == ["pearson"]
+    assert list(score_pairs(plain, load_scorer(model)).metrics) == ["pearson"]
     constant = score_pairs(rows, CONSTANT)
     assert (constant.score, constant.low, constant.high) == (0, 0, 0)
 
@@ -122,7 +122,7 @@ def test_tatoeba_is_the_mean_accuracy_of_both_directions(write, model):
     there, back = nearest(vectors[:10], vectors[10:]), nearest(vectors[10:], vectors[:10])
     assert len({there, back, 100.0}) == 3  # else the test could not tell the directions apart
     root = write("parallel/en-de/tatoeba_test.parquet", en=ENGLISH, de=GERMAN)
-    score = TASKS["tatoeba-de"](as_encoder(noisy), Store(root))
+    score = TASKS["tatoeba-de"](load_scorer(noisy), Store(root))
     assert score.metrics == pytest.approx({"en to de": there, "de to en": back})
     assert score.score == pytest.approx((there + back) / 2)
     assert "tatoeba-de|accuracy|cos|mean of both directions|n:10" in score.signature
@@ -138,12 +138,12 @@ def test_cross_lingual_stsb_takes_the_second_sentence_from_the_other_language(wr
     other, file = [text.replace("house", "haus") for text in second], "PhilipMay/stsb_multi_mt/{}/test.parquet"
     write(file.format("en"), sentence1=first, sentence2=second, similarity_score=gold)
     root = write(file.format("de"), sentence1=second, sentence2=other, similarity_score=gold)
-    score = TASKS["stsb-en-de"](as_encoder(model), Store(root))
+    score = TASKS["stsb-en-de"](load_scorer(model), Store(root))
     assert score.score == pytest.approx(100 * scipy.stats.spearmanr(similarities(model, first, other), gold)[0])
     assert "stsb-en-de|spearman|cos|sentence1 in English|n:6" in score.signature
     write(file.format("de"), sentence1=second, sentence2=other, similarity_score=gold[::-1])
     with pytest.raises(DataError, match="does not hold the pairs of stsb-multi-en-test in the same order"):
-        TASKS["stsb-en-de"](as_encoder(model), Store(root))
+        TASKS["stsb-en-de"](load_scorer(model), Store(root))
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ import pytrec_eval
 
 import selfsent
 from selfsent.errors import DataError
-from selfsent.evaluation.encoder import Encoder
-from selfsent.evaluation.lexical import LexicalEncoder
+from selfsent.evaluation.lexical import LexicalScorer
 from selfsent.evaluation.results import Result
+from selfsent.evaluation.scorer import Scorer
 from selfsent.evaluation.side_by_side import side_by_side
 from selfsent.evaluation.tasks import retrieval
 from selfsent.evaluation.tasks.retrieval import KnownItemTask, RetrievalTask, first_finds_rest, text_finds_partner
@@ -18,14 +18,14 @@ QUERIES, DOCUMENTS = 12, 150
 METRICS = {"ndcg_cut.10": "score", "recip_rank": "mrr@10", "recall.100": "recall@100", "map": "map"}
 
 
-class Scores(Encoder):
+class Scores(Scorer):
     """Gives each document of each query the score that a table has."""
 
     def __init__(self, scores, name="scores"):
         super().__init__(lambda texts: pytest.fail("encoded"), name)
         self.scores = np.asarray(scores, np.float32)
 
-    def sides(self, queries, texts, search=False):
+    def query_document_vectors(self, queries, texts, search=False):
         assert search
         rows, columns = ([int(text.split()[1]) for text in each] for each in (queries, texts))
         return self.scores[rows][:, columns], np.eye(len(columns), dtype=np.float32)
@@ -149,7 +149,7 @@ def test_systems_are_paired_and_say_what_they_were_scored_on():
 
 def test_words_alone_find_the_document_that_has_them():
     task = RetrievalTask("toy", ["red cars", "rain"], ["a blue sky", "a red car", "it rains"], [{1: 1}, {2: 1}])
-    assert task.lexical["bm25"].score == task.score(LexicalEncoder("bm25")).score == 100
+    assert task.lexical["bm25"].score == task.score(LexicalScorer("bm25")).score == 100
     assert task.lexical["tfidf"].score < 100
 
 
@@ -160,7 +160,7 @@ def test_the_rest_of_every_document_is_searched_as_one_text():
     assert task.documents == [f"An {name} grows. It has leaves." for name in PLANTS]
     assert task.grades == [{place: 1.0} for place in range(6)]
     assert task.summary == "the first sentence of a document finds the rest of it: 6 queries among 6 texts"
-    assert task.score(LexicalEncoder("bm25")).score == pytest.approx(100)
+    assert task.score(LexicalScorer("bm25")).score == pytest.approx(100)
     with pytest.raises(DataError, match="search: no document has two sentences"):
         first_finds_rest([["One."], ["Two."]])
     with pytest.raises(DataError, match="no query"):

@@ -7,7 +7,7 @@ from sklearn.preprocessing import normalize
 from naive import logistic as naive
 from selfsent.errors import SettingsError
 from selfsent.evaluation.datasets.declared import Rows
-from selfsent.evaluation.encoders import as_encoder
+from selfsent.evaluation.load_scorer import load_scorer
 from selfsent.evaluation.stats.logistic import STEPS, fit_predict
 from selfsent.evaluation.suites import evaluate
 from selfsent.evaluation.tasks import transfer
@@ -57,9 +57,9 @@ def test_one_penalty_for_all_folds_agrees_with_one_fit_after_the_other(words, mo
     model.size = 12
     texts, labels = words(150, 3)
     rows, done = Rows("mine", {"text": texts, "label": labels}, ""), []
-    encoder = as_encoder(model)
+    encoder = load_scorer(model)
     found = transfer.score_classification(
-        "mine", "quick", rows, encoder=encoder, advance=lambda steps, total: done.append((steps, total))
+        "mine", "quick", rows, scorer=encoder, advance=lambda steps, total: done.append((steps, total))
     )
     assert found.score == pytest.approx(100 * naive.quick(*features_of(model, texts, labels)), abs=0.7)
     assert len(set(found.details["l2"])) == 1

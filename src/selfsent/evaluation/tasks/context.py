@@ -17,10 +17,10 @@ from selfsent.data.corpus import Corpus
 from selfsent.data.vector_files import inner
 from selfsent.errors import DataError
 from selfsent.evaluation.datasets.declared import fingerprint
-from selfsent.evaluation.encoder import Encoder
 from selfsent.evaluation.hold_out import NO_NEIGHBOURS, WITHOUT_DOCUMENTS, Numbers, Subset, limited
-from selfsent.evaluation.lexical import LEXICAL, LexicalEncoder
+from selfsent.evaluation.lexical import LEXICAL, LexicalScorer
 from selfsent.evaluation.results import Score, measure, signature
+from selfsent.evaluation.scorer import Scorer
 from selfsent.evaluation.stats.duplicates import near_duplicates
 from selfsent.evaluation.stats.metrics import mean
 from selfsent.evaluation.stats.resampling import Floats
@@ -62,16 +62,16 @@ class ContextTask:
         if len(self.queries) < 2:
             raise DataError(NO_NEIGHBOURS)
 
-    def score(self, encoder: Encoder) -> Score:
-        """The score of an encoder, with an interval over documents, and those of TF-IDF and BM25 as metrics."""
-        if isinstance(encoder, LexicalEncoder) and encoder.kind in self.lexical:
-            return replace(self.lexical[encoder.kind], metrics={})
-        return replace(self._score(encoder), metrics={kind: one.score for kind, one in self.lexical.items()})
+    def score(self, scorer: Scorer) -> Score:
+        """The score of a scorer, with an interval over documents, and those of TF-IDF and BM25 as metrics."""
+        if isinstance(scorer, LexicalScorer) and scorer.kind in self.lexical:
+            return replace(self.lexical[scorer.kind], metrics={})
+        return replace(self._score(scorer), metrics={kind: one.score for kind, one in self.lexical.items()})
 
     @cached_property
     def lexical(self) -> dict[str, Score]:
         """The scores of `tfidf` and `bm25`, with document frequencies of all sentences."""
-        return {kind: self._score(LexicalEncoder(kind)) for kind in LEXICAL}
+        return {kind: self._score(LexicalScorer(kind)) for kind in LEXICAL}
 
     def reciprocal_ranks(self, vectors: Any, texts: Any = None) -> Floats:
         """The (expected) reciprocal rank of each query's answer, 0 beyond the cutoff.
@@ -92,11 +92,12 @@ class ContextTask:
         beaten, others = np.concatenate(found, axis=1)
         return expected_reciprocal_rank(beaten, others, CANDIDATES - 1, CUTOFF)
 
-    def _score(self, encoder: Encoder) -> Score:
-        ranks, groups = self.reciprocal_ranks(*encoder.sides(self.texts, self.texts)), self.document[self.queries]
+    def _score(self, scorer: Scorer) -> Score:
+        ranks = self.reciprocal_ranks(*scorer.query_document_vectors(self.texts, self.texts))
+        groups = self.document[self.queries]
         size = {"c": CANDIDATES, "s": len(self.texts), "n": len(ranks), "docs": len(np.unique(groups))}
-        about = {"data": self._data, "pool": encoder.pooling, "v": 1}
-        label = signature(CONTEXT, f"mrr@{CUTOFF}", encoder.measure, "next", **size, **about)
+        about = {"data": self._data, "pool": scorer.pooling, "v": 1}
+        label = signature(CONTEXT, f"mrr@{CUTOFF}", scorer.measure, "next", **size, **about)
         return measure(CONTEXT, mean(ranks), len(ranks), signature=label, groups=groups)
 
 

@@ -13,7 +13,7 @@ from selfsent.data.vector_files import Vectors, unit
 from selfsent.errors import DataError
 from selfsent.evaluation.datasets.declared import Rows
 from selfsent.evaluation.datasets.own_files import Clean, Column, is_number, read_rows
-from selfsent.evaluation.encoders import Encoder
+from selfsent.evaluation.load_scorer import Scorer
 from selfsent.evaluation.results import SCALE, Score, bounds
 from selfsent.evaluation.stats.logistic import Labels
 from selfsent.evaluation.stats.metrics import mean
@@ -89,7 +89,7 @@ def read_labels(path: str | Path, columns: Sequence[Column] | None = None, clean
     return replace(rows, columns={"text": rows["text"], "label": labels.tolist()})
 
 
-def score_relevance(rows: Rows, encoder: Encoder) -> Score:
+def score_relevance(rows: Rows, scorer: Scorer) -> Score:
     """nDCG@10 of a search among the texts of the file, the query itself left out; see `RetrievalTask`."""
     index = {text: number for number, text in enumerate(dict.fromkeys(rows["text"]))}
     answers: dict[str, dict[int, float]] = {}
@@ -97,12 +97,12 @@ def score_relevance(rows: Rows, encoder: Encoder) -> Score:
         answers.setdefault(query, {})[index[text]] = 1.0
     itself = [index.get(query, -1) for query in answers]  # in a file of duplicates every text is also a query
     task = RetrievalTask(rows.name, [*answers], [*index], [*answers.values()], itself=itself, warnings=rows.warnings)
-    return task.score(encoder)
+    return task.score(scorer)
 
 
 def score_labels(
     rows: Rows,
-    encoder: Encoder,
+    scorer: Scorer,
     classifier: Classifier = "exact",
     advance: Callable[[int, int], None] = lambda done, total: None,
 ) -> Score:
@@ -113,15 +113,15 @@ def score_labels(
 
     Args:
         rows: texts and labels.
-        encoder: the model.
+        scorer: the model.
         classifier: as for `score_classification`.
         advance: called with the work done since the last call, and the work of all.
     """
-    score = score_classification(rows.name, "quick", rows, encoder=encoder, classifier=classifier, advance=advance)
-    if not encoder.has_vectors:
+    score = score_classification(rows.name, "quick", rows, scorer=scorer, classifier=classifier, advance=advance)
+    if not scorer.has_vectors:
         return score
     texts, labels = [" ".join(text.split()) for text in rows["text"]], np.asarray(rows["label"], np.int64)
-    vectors = encoder(texts)
+    vectors = scorer(texts)
     nearest, grouped = nearest_neighbours(vectors, labels, texts), v_measures(vectors, labels)
     return replace(
         score,

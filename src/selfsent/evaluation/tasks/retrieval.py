@@ -21,9 +21,9 @@ from selfsent.data.vector_files import inner
 from selfsent.display import counted
 from selfsent.errors import DataError
 from selfsent.evaluation.datasets.declared import fingerprint
-from selfsent.evaluation.encoder import Encoder
-from selfsent.evaluation.lexical import LEXICAL, LexicalEncoder
+from selfsent.evaluation.lexical import LEXICAL, LexicalScorer
 from selfsent.evaluation.results import Score, measure, signature
+from selfsent.evaluation.scorer import Scorer
 from selfsent.evaluation.stats.duplicates import connected, near_duplicates
 from selfsent.evaluation.stats.metrics import mean
 
@@ -57,7 +57,7 @@ class RetrievalTask:
 
     Example:
         >>> task = RetrievalTask("faq", ["red cars"], ["a blue car", "a red car"], [{1: 1}])
-        >>> task.score(LexicalEncoder("bm25")).score
+        >>> task.score(LexicalScorer("bm25")).score
         100.0
     """
 
@@ -87,16 +87,16 @@ class RetrievalTask:
         self._itself = [-1 if itself is None else itself[row] for row in answered]
         self._groups = None if groups is None else np.asarray(groups)[answered]
 
-    def score(self, encoder: Encoder) -> Score:
-        """nDCG@10 of an encoder, with its interval over queries, with MRR@10, recall@100 and MAP."""
-        found = np.array(list(self._measured(encoder)))
+    def score(self, scorer: Scorer) -> Score:
+        """nDCG@10 of a scorer, with its interval over queries, with MRR@10, recall@100 and MAP."""
+        found = np.array(list(self._measured(scorer)))
         ndcg, mrr, recall, precision = found.T
-        size = {"n": len(found), "c": len(self.documents), "data": self._data, "pool": encoder.pooling, "v": 1}
+        size = {"n": len(found), "c": len(self.documents), "data": self._data, "pool": scorer.pooling, "v": 1}
         return measure(
             self.name,
             mean(ndcg),
             len(found),
-            signature=signature(*filter(None, (self.name, self.of)), f"ndcg@{NDCG_AT}", encoder.measure, **size),
+            signature=signature(*filter(None, (self.name, self.of)), f"ndcg@{NDCG_AT}", scorer.measure, **size),
             metrics={f"mrr@{MRR_AT}": mean(mrr), f"recall@{RECALL_AT}": mean(recall), "map": mean(precision)},
             groups=self._groups,
             title=f"{self.name}: nDCG@{NDCG_AT}{' on ' * bool(self.of)}{self.of}",
@@ -106,12 +106,12 @@ class RetrievalTask:
     @cached_property
     def lexical(self) -> dict[str, Score]:
         """The scores of `tfidf` and `bm25`."""
-        return {kind: self.score(LexicalEncoder(kind)) for kind in LEXICAL}
+        return {kind: self.score(LexicalScorer(kind)) for kind in LEXICAL}
 
-    def _measured(self, encoder: Encoder) -> Iterator[tuple[float, ...]]:
+    def _measured(self, scorer: Scorer) -> Iterator[tuple[float, ...]]:
         """The metrics of each query."""
         texts, size = [self.documents[index] for index in self._order], max(1, BLOCK // len(self.documents))
-        queries, documents = encoder.sides(self.queries, texts, search=True)
+        queries, documents = scorer.query_document_vectors(self.queries, texts, search=True)
         columns = np.argsort(self._order)
         for start in range(0, len(self.queries), size):
             for row, found in enumerate(inner(queries[start : start + size], documents), start):

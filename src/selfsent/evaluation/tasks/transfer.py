@@ -19,8 +19,8 @@ import numpy as np
 
 from selfsent.evaluation.datasets.catalogue import Protocol
 from selfsent.evaluation.datasets.declared import Rows, fingerprint
-from selfsent.evaluation.encoders import Encoder
-from selfsent.evaluation.lexical import LexicalEncoder
+from selfsent.evaluation.lexical import LexicalScorer
+from selfsent.evaluation.load_scorer import Scorer
 from selfsent.evaluation.results import Score, measure, signature
 from selfsent.evaluation.stats import logistic, senteval
 from selfsent.evaluation.stats.logistic import Features, Labels
@@ -42,7 +42,7 @@ def score_classification(
     name: str,
     protocol: Protocol | Literal["quick"],
     *parts: Rows,
-    encoder: Encoder,
+    scorer: Scorer,
     classifier: Classifier = "exact",
     advance: Callable[[int, int], None] = lambda done, total: None,
 ) -> Score:
@@ -55,7 +55,7 @@ def score_classification(
             tenth of the work of `nested`.
         parts: rows of text, label and, for pairs, text2 (with features |u - v| and u * v): train, validation, test, as
             far as the protocol needs them; a single one for `nested` and `quick`.
-        encoder: the model; `tfidf` has sparse rows.
+        scorer: the model; `tfidf` has sparse rows.
         classifier: `exact`: converged; `senteval`: trained and stopped as in SentEval. `tfidf` always has the exact
             one.
         advance: called with the work done since the last call, and the work of all.
@@ -75,11 +75,11 @@ def score_classification(
     def tell(steps: int) -> None:
         advance(steps, fits * logistic.STEPS)
 
-    if isinstance(encoder, LexicalEncoder) and encoder.kind == "tfidf":
+    if isinstance(scorer, LexicalScorer) and scorer.kind == "tfidf":
         classifier, fit = "exact", partial(_fit_words, _word_counts(sides), labels, tell)
     else:
-        encoder.remember(text for side in sides for text in side)
-        features = _pair_features([encoder(side) for side in sides])
+        scorer.remember(text for side in sides for text in side)
+        features = _pair_features([scorer(side) for side in sides])
         tolerance = logistic.COARSE if protocol == "quick" else logistic.TOLERANCE
         fit = partial(_fit, features, labels, classifier, tolerance, tell)
     if protocol == "quick":
@@ -91,7 +91,7 @@ def score_classification(
     truth = labels[np.concatenate(tested)]
     folds = np.split(np.arange(len(truth)), np.cumsum([len(test) for test in tested])[:-1])
     data = parts[0].fingerprint if len(parts) == 1 else fingerprint({"part": [part.fingerprint for part in parts]})
-    size = {"n": len(truth), "data": data, "pool": encoder.pooling, "seed": SEED, "v": 1}
+    size = {"n": len(truth), "data": data, "pool": scorer.pooling, "seed": SEED, "v": 1}
     return measure(
         name,
         average([mean(predicted[fold] == truth[fold]) for fold in folds], folds),

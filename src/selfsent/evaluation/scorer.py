@@ -20,7 +20,7 @@ Encode = Callable[[Sequence[str]], Vectors]
 """n texts -> (n, d)."""
 
 
-class Encoder:
+class Scorer:
     """An encode function with a name and a cache of vectors, which threads may share.
 
     Args:
@@ -56,7 +56,7 @@ class Encoder:
         self._vectors: Vectors = np.zeros((0, 0), np.float32)
         """Vectors of the texts in `_rows`, with spare capacity."""
         self._one = threading.Lock()
-        self._searching = [Encoder(each, name) if each else self for each in searching]
+        self._searching = [Scorer(each, name) if each else self for each in searching]
 
     def __call__(self, texts: Sequence[str]) -> Vectors:
         """The vectors of texts, (n, d), float32.
@@ -68,10 +68,12 @@ class Encoder:
         vectors: Vectors = self._vectors[[self._rows[text] for text in texts]]
         return vectors
 
-    def sides(self, queries: Sequence[str], texts: Sequence[str], search: bool = False) -> tuple[Any, Any]:
+    def query_document_vectors(
+        self, queries: Sequence[str], texts: Sequence[str], search: bool = False
+    ) -> tuple[Any, Any]:
         """Rows for queries and texts, (q, d) and (n, d), with inner products as similarities.
 
-        Unit vectors; sparse matrices for `LexicalEncoder`. `inner` multiplies both kinds.
+        Unit vectors; sparse matrices for `LexicalScorer`. `inner` multiplies both kinds.
 
         Args:
             queries: (q,) texts.
@@ -114,14 +116,14 @@ class Encoder:
         self._vectors[start:end] = vectors
         self._rows.update((text, start + number) for number, text in enumerate(new))  # last, as other threads read it
 
-    def cut(self, size: int) -> Encoder:
+    def cut(self, size: int) -> Scorer:
         """An encoder with the first `size` numbers of its vectors, each of which is computed once for all sizes."""
 
-        def beginnings_of(whole: Encoder) -> Encode:
+        def beginnings_of(whole: Scorer) -> Encode:
             return lambda texts: whole(texts)[:, :size]
 
         sides = [None if side is self else beginnings_of(side) for side in self._searching]
-        found = Encoder(beginnings_of(self), self.name, self.pooling, self.trained_on, self.trained_by, sides)
+        found = Scorer(beginnings_of(self), self.name, self.pooling, self.trained_on, self.trained_by, sides)
         found.lexical_weight = self.lexical_weight
         return found
 
@@ -129,7 +131,7 @@ class Encoder:
         """Keep the vectors of texts that are searched in a file (see `VectorsOfTexts`), for later processes as well."""
         held = self._searching[1]
         assert held._encode is not None
-        self._searching[1] = Encoder(VectorsOfTexts(path, held._encode), self.name)
+        self._searching[1] = Scorer(VectorsOfTexts(path, held._encode), self.name)
 
     def similarity(self, left: Sequence[str], right: Sequence[str]) -> Floats:
         """The cosine of each pair of texts, (n,), computed in float64; NaN becomes 0."""
@@ -150,7 +152,7 @@ class Encoder:
         write_vectors(path, list(self._rows), self._vectors[: len(self._rows)], **about)
 
 
-class PairEncoder(Encoder):
+class PairScorer(Scorer):
     """A cross-encoder: it scores pairs and has no vectors, so only pair tasks can use it.
 
     Args:

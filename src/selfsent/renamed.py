@@ -1,0 +1,59 @@
+"""Old public names: they work for one version, with a `DeprecationWarning` that names the new one."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+def warn_renamed(old: str, new: str, depth: int = 2) -> None:
+    """Warn that a name is deprecated.
+
+    Args:
+        old: the deprecated name.
+        new: the name that replaces it.
+        depth: number of calls between this one and the code to blame.
+    """
+    warnings.warn(f"{old} is deprecated: use {new}", DeprecationWarning, depth + 1)
+
+
+def renamed_arguments(**names: str) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
+    """Accept old keyword arguments of a function.
+
+    Args:
+        **names: new name by old name.
+
+    Raises:
+        TypeError: on a call with both names of an argument.
+
+    Example:
+        >>> @renamed_arguments(word_weight="lexical_weight")
+        ... def search(lexical_weight: float = 0.5) -> float:
+        ...     return lexical_weight
+        >>> search(word_weight=1.5)
+        1.5
+    """
+
+    def decorate(function: Callable[_P, _R]) -> Callable[_P, _R]:
+        @wraps(function)
+        def call(*arguments: _P.args, **named: _P.kwargs) -> _R:
+            if named.keys() & names.keys():
+                _rename(function.__name__, named, names)
+            return function(*arguments, **named)
+
+        return call
+
+    return decorate
+
+
+def _rename(function: str, named: dict[str, Any], names: dict[str, str]) -> None:
+    for old in [*named.keys() & names.keys()]:
+        if names[old] in named:
+            raise TypeError(f"{function}() got {old} and {names[old]}, which are the same: give {names[old]}")
+        warn_renamed(f"{function}({old}=)", f"{names[old]}=", 3)
+        named[names[old]] = named.pop(old)
