@@ -5,11 +5,12 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+from hypothesis import example, given, settings, strategies
+from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers, trainers
 
 import tiny
 from selfsent.data import tokenizing
-from selfsent.data.tokenizing import CachedTokenizer
+from selfsent.data.tokenizing import CachedTokenizer, seam
 
 TEXTS = [
     *("", " ", "  ", " a", "a ", "  a   b ", "a", "bidi gafo, ka-te!  two  spaces "),
@@ -89,3 +90,106 @@ def test_threads_and_interrupts_do_no_harm(reader, monkeypatch):
     with ThreadPoolExecutor(8) as threads:
         for texts, read in zip(parts * 3, threads.map(reader, parts * 3), strict=True):
             assert read.ids.tolist() == wordwise(reader.tokenizer, texts)[0]
+
+
+WORDS = [
+    "hard",
+    "disk",
+    "Hard",
+    "a",
+    "ban",
+    "nana",
+    "bidi",
+    "gafo",
+    "é",
+    "e\u0301",
+    "\u0301x",
+    "´x",
+    "ﬁ",
+    "▁ka",
+    "[MASK]",
+    "<mask>",
+]
+SPACES = [*" " * 5, "", "  ", "\t", "\n", " \n", "\u00a0", "\u200b", "\u3000"]
+NORMALIZERS = {
+    "none": None,
+    "lower": normalizers.Lowercase(),
+    "BERT": normalizers.BertNormalizer(lowercase=True),
+    "compatibility": normalizers.NFKC(),
+    "one space": normalizers.Sequence([normalizers.NFKC(), normalizers.Replace(Regex(" {2,}"), " ")]),
+    "bars": normalizers.Replace(" ", "▁"),
+}
+PRE_TOKENIZERS = {
+    "word pieces": [pre_tokenizers.BertPreTokenizer()],
+    "byte pairs": [pre_tokenizers.ByteLevel(add_prefix_space=before) for before in (True, False)],
+    "pieces": [pre_tokenizers.Metaspace(prepend_scheme=scheme) for scheme in ("always", "first", "never")],
+}
+TOKENIZERS = {kind: tiny.make_tokenizer(kind).backend_tokenizer.to_str() for kind in PRE_TOKENIZERS}
+words = strategies.sampled_from(WORDS)
+added_tokens = strategies.builds(
+    AddedToken,
+    strategies.lists(words, min_size=1, max_size=3).map(" ".join) | strategies.lists(words, max_size=2).map("x".join),
+    **{name: strategies.sampled_from([False, False, True]) for name in ("single_word", "lstrip", "rstrip", "special")},
+    normalized=strategies.booleans(),
+).filter(lambda token: token.content)
+
+
+def with_tokens(kind, normal, before, filler, added):
+    tokenizer = Tokenizer.from_str(TOKENIZERS[kind])
+    tokenizer.normalizer = NORMALIZERS[normal]
+    tokenizer.pre_tokenizer = PRE_TOKENIZERS[kind][before % len(PRE_TOKENIZERS[kind])]
+    tokenizer.add_tokens([f"<{number}>" for number in range(filler)])
+    tokenizer.add_tokens(added)
+    return tokenizer
+
+
+KINDS = {
+    "kind": strategies.sampled_from(sorted(TOKENIZERS)),
+    "normal": strategies.sampled_from(sorted(NORMALIZERS)),
+    "before": strategies.integers(0, 2),
+    "filler": strategies.sampled_from([0, 70]),
+    "added": strategies.lists(added_tokens, max_size=3),
+}
+HARD_DISK = {"kind": "word pieces", "normal": "none", "before": 0, "filler": 70}
+
+
+@settings(max_examples=150, deadline=None)
+@given(draw=strategies.randoms(use_true_random=False), **KINDS)
+@example(draw=None, added=[AddedToken("hard disk", normalized=False)], **HARD_DISK)
+@example(draw=None, added=[AddedToken("Hard disk")], **HARD_DISK | {"normal": "lower"})
+@example(draw=None, added=[AddedToken("hard", lstrip=True)], **HARD_DISK | {"kind": "byte pairs"})
+@example(draw=None, added=[AddedToken("hard", rstrip=True)], **HARD_DISK | {"kind": "byte pairs"})
+@example(draw=None, added=[], **HARD_DISK | {"kind": "pieces", "normal": "one space"})
+def test_added_tokens_are_found_wherever_the_tokenizer_finds_them(draw, **how):
+    tokenizer = with_tokens(**how)
+    known = [*WORDS, *(token.content for token in how["added"])]
+    texts = ["a hard disk, HARD DISK", "a\t hard disk", "a hard\n disk", "a\u200b b", "bidi\u3000 gafo"]
+    for _ in range(20 if draw else 0):
+        texts.append("".join(draw.choice(known) + draw.choice(SPACES) for _ in range(draw.randint(1, 7))))
+    read = CachedTokenizer(tokenizer)(texts)
+    assert (read.ids.tolist(), read.lengths.tolist(), read.word_starts.tolist()) == wordwise(tokenizer, texts)
+
+
+@settings(max_examples=60, deadline=None)
+@given(draw=strategies.randoms(use_true_random=False), **KINDS)
+@example(draw=None, added=[AddedToken("hard disk", normalized=False)], **HARD_DISK)
+@example(draw=None, added=[AddedToken("hard disk")], **HARD_DISK | {"normal": "lower"})
+def test_a_prompt_and_a_text_may_share_an_added_token(draw, **how):
+    tokenizer = with_tokens(**how)
+    known = [token.content for token in how["added"]]
+    prompts = ["a hard ", "A HARD", *(content[:end] for content in known for end in (1, len(content) // 2))]
+    texts = ["disk", "disk drive", " disk".strip(), *(content[len(content) // 2 :].strip() for content in known)]
+    for _ in range(10 if draw else 0):
+        texts.append(" ".join(draw.choice([*WORDS, *known]) for _ in range(draw.randint(1, 4))))
+    for prompt in prompts:
+        ids, end = seam(tokenizer, prompt)
+        for text in filter(None, texts):
+            expected = tokenizer.encode(prompt + text, add_special_tokens=False).ids
+            assert ids.tolist() + tokenizer.encode(end + text, add_special_tokens=False).ids == expected
+
+
+def test_a_tokenizer_is_cut_at_spaces_in_spite_of_tokens_that_span_them():
+    tokenizer = with_tokens("word pieces", "none", 0, 100, [AddedToken("hard disk", normalized=False)])
+    reader = CachedTokenizer(tokenizer)
+    reader(["bidi gafo", "a hard disk"])
+    assert set(reader._numbers) == {"bidi", "gafo", "a hard disk"}

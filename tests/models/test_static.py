@@ -12,7 +12,11 @@ import torch
 from safetensors.numpy import save_file
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Dense
-from sentence_transformers.sentence_transformer.modules import Normalize
+from sentence_transformers.sentence_transformer.modules import Normalize, StaticEmbedding
+from tokenizers import Tokenizer
+from tokenizers.models import WordPiece
+from tokenizers.normalizers import Lowercase
+from tokenizers.pre_tokenizers import BertPreTokenizer
 
 import selfsent
 import tiny
@@ -153,6 +157,61 @@ def test_the_layout_of_model2vec(tmp_path):
     ids = tokenizer.encode(TEXTS[0], add_special_tokens=False).ids
     mean = (rows[mapping[ids]] * weights[ids][:, None]).mean(0)
     assert encode(model, TEXTS[:1])[0] == pytest.approx(mean / np.linalg.norm(mean), abs=1e-6)
+
+
+def of_model2vec(directory, tokenizer, **weights):
+    save_file(weights, directory / "model.safetensors")
+    tokenizer.save(str(directory / "tokenizer.json"))
+    (directory / "config.json").write_text(json.dumps({"model_type": "model2vec"}))
+
+
+def test_a_table_of_model2vec_in_8_bits_is_read_as_model2vec_averages_it(tmp_path):
+    tokenizer = tiny.make_tokenizer().backend_tokenizer
+    rows = np.random.default_rng(0).integers(-128, 128, (tokenizer.get_vocab_size(), 8)).astype(np.int8)
+    of_model2vec(tmp_path, tokenizer, embeddings=rows)
+    ids = tokenizer.encode(TEXTS[0], add_special_tokens=False).ids
+    assert encode(load_encoder(tmp_path), TEXTS[:1])[0] == pytest.approx(rows[ids].mean(0), rel=1e-6)
+
+
+def test_cuts_that_a_table_asks_for_are_told(tmp_path, caplog):
+    tokenizer = tiny.make_tokenizer().backend_tokenizer
+    tokenizer.enable_truncation(12)
+    rows = np.random.default_rng(0).normal(size=(tokenizer.get_vocab_size(), 8)).astype(np.float32)
+    of_model2vec(tmp_path, tokenizer, embeddings=rows)
+    vectors = selfsent.encode(tmp_path, ["ba " * 12, "ba " * 12 + "ka", "ba " * 30])
+    assert vectors[1] == pytest.approx(vectors[0]), "the end was read"
+    said = "2 texts are cut after 12 tokens, which is all that this encoder reads"
+    assert [record.getMessage() for record in caplog.records] == [said]
+
+
+def test_the_name_of_a_special_token_is_read_as_sentence_transformers_reads_it(tmp_path):
+    """A tokenizer knows its unknown token by the model alone; transformers would add it to what is found in texts."""
+    tokenizer = Tokenizer(WordPiece({"[UNK]": 0, "[": 1, "]": 2, "un": 3, "##k": 4, "a": 5}, unk_token="[UNK]"))
+    tokenizer.normalizer, tokenizer.pre_tokenizer = Lowercase(), BertPreTokenizer()
+    of_model2vec(tmp_path, tokenizer, embeddings=np.eye(6, dtype=np.float32))
+    model, texts = load_encoder(tmp_path), ["[UNK]", "a [unk] a", "b"]
+    expected = SentenceTransformer(modules=[StaticEmbedding.load(str(tmp_path))], device="cpu").encode(texts)
+    assert encode(model, texts) == pytest.approx(expected)
+    assert expected[0] == pytest.approx([0, 0.25, 0.25, 0.25, 0.25, 0])
+    assert model.tokenizer(texts)["input_ids"] == [[1, 3, 4, 2], [5, 1, 3, 4, 2, 5], [0]], "training reads it so"
+    assert model.tokenizer.unk_token_id == 0
+
+
+@pytest.mark.parametrize("kind", ["static", "bert"])
+def test_a_tokenizer_that_outgrew_its_model_is_told_at_loading(base_of, tmp_path, kind):
+    shutil.copytree(base_of(kind), tmp_path / "base")
+    path = tmp_path / "base" / "tokenizer.json"
+    tokenizer = Tokenizer.from_file(str(path))
+    rows = tokenizer.get_vocab_size()
+    tokenizer.add_tokens(["hard disk"])
+    tokenizer.save(str(path))
+    told = (
+        rf"its tokenizer numbers tokens up to {rows}, and it has embeddings up to {rows - 1} only: take the tokenizer"
+    )
+    with pytest.raises(BaseEncoderError, match=told):
+        load_encoder(tmp_path / "base")
+    with pytest.raises(BaseEncoderError, match=told):
+        selfsent.encode(str(tmp_path / "base"), ["a text"])
 
 
 def test_saved_truncation_and_half_precision(table, tmp_path):

@@ -21,7 +21,7 @@ from selfsent.data.views.tokens import Tokens
 from selfsent.files import atomic_directory
 from selfsent.integrity import checksums, damaged, is_signed, signed, warn_damaged
 
-_FORMAT = 2
+_FORMAT = 3
 _ABOUT, _FILES = "tokens.json", ("ids.npy", "starts.npy", "offsets.npy")
 LONGEST = 512
 """Tokens stored of a sentence, unless training reads more; training truncates further, to `max_length`."""

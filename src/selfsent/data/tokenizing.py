@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import bisect
 import itertools
+import re
 import threading
+import unicodedata
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
-from tokenizers import Tokenizer
+from tokenizers import AddedToken, Tokenizer
 
 from selfsent.data.views.tokens import Tokens
 
@@ -28,7 +31,8 @@ class CachedTokenizer:
 
     A text is cut at its spaces, and each piece is tokenised when it is first met, if that provably gives the same
     tokens: on pieces of the tokenizer's own vocabulary, and on some that are not in it. Most tokenizers cut at spaces
-    themselves; of those that attach a space to the next word, the piece gets that space.
+    themselves; of those that attach a space to the next word, the piece gets that space. Texts are read whole that hold
+    an added token with a space or one that takes the spaces beside it, or a character found to act beyond its piece.
 
     Args:
         tokenizer: of tokenizers; it is copied.
@@ -36,14 +40,18 @@ class CachedTokenizer:
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self.tokenizer = _plain(tokenizer)
-        probes = list(_probes(self.tokenizer))
-        whole = _arrays(self._whole(probes))
         self.space: str | None = None
         """Prefix of a piece that is not the first of its text; None if texts are not cut."""
-        for space in (" ", ""):
-            self._forget()
-            if all(map(np.array_equal, whole, _arrays(self._by_pieces(probes, space)))):
+        spanning, hidden = _spanning(self.tokenizer)
+        self._uncut = _any_of(("  ", *spanning))
+        probes = list(_probes(self.tokenizer))
+        for space in () if hidden else (" ", ""):
+            if self._as_whole(probes, space):
                 self.space = space
+        if self.space is not None:
+            alike = self._as_whole([text for each in _spacelike() for text in _around(each)], self.space)
+            odd = () if alike else (each for each in _spacelike() if not self._as_whole(_around(each), self.space))
+            self._uncut = _any_of(("  ", *spanning, *odd))
         self._forget()
 
     def __call__(self, texts: Sequence[str]) -> Tokens:
@@ -52,6 +60,11 @@ class CachedTokenizer:
             return self._whole(texts)
         with _LOCK:
             return self._by_pieces(texts, self.space)
+
+    def _as_whole(self, texts: Sequence[str], space: str) -> bool:
+        """Whether texts have the same tokens in pieces."""
+        self._forget()
+        return all(map(np.array_equal, _arrays(self._whole(texts)), _arrays(self._by_pieces(texts, space))))
 
     def _forget(self) -> None:
         self._numbers: dict[str, int] = {}
@@ -69,7 +82,7 @@ class CachedTokenizer:
         return Tokens(ids, lengths, (np.diff(flat, prepend=-3) != 0)[inner], np.arange(len(lengths)))
 
     def _by_pieces(self, texts: Sequence[str], space: str) -> Tokens:
-        cut = [_cut(text, space) for text in texts]
+        cut = [self._cut(text, space) for text in texts]
         flat = list(itertools.chain.from_iterable(cut))
         known = len(self._numbers)
         new = sorted({piece for piece in flat if piece not in self._numbers}, key=len)
@@ -87,6 +100,13 @@ class CachedTokenizer:
         self._pieces = pieces if kept == known + len(new) else pieces.select(np.arange(kept))
         return found.joined(np.arange(len(cut)), counts)
 
+    def _cut(self, text: str, space: str) -> list[str]:
+        """The pieces of a text; the text itself where a cut may change it, as where spaces are doubled or at an end."""
+        if text[:1] == " " or text[-1:] == " " or self._uncut.search(text):
+            return [text]
+        pieces = text.split(" ")
+        return [pieces[0], *(space + piece for piece in pieces[1:])] if space else pieces
+
 
 def _plain(tokenizer: Tokenizer) -> Tokenizer:
     """A copy without truncation and padding."""
@@ -100,12 +120,45 @@ def _arrays(tokens: Tokens) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return tokens.ids, tokens.lengths, tokens.word_starts
 
 
-def _cut(text: str, space: str) -> list[str]:
-    """The pieces of a text; the text itself where spaces are doubled or at an end, which tokenizers treat otherwise."""
-    if "  " in text or text[:1] == " " or text[-1:] == " ":
-        return [text]
-    pieces = text.split(" ")
-    return [pieces[0], *(space + piece for piece in pieces[1:])] if space else pieces
+def _any_of(strings: Sequence[str]) -> re.Pattern[str]:
+    return re.compile("|".join(map(re.escape, strings)))
+
+
+def _spanning(tokenizer: Tokenizer) -> tuple[list[str], bool]:
+    """The added tokens that read more than a piece, and whether one is found only in a text that is normalised."""
+    normalizer = tokenizer.normalizer
+    found, hidden = [], False
+    for token in _added(tokenizer):
+        forms = {token.content, normalizer.normalize_str(token.content) if normalizer and token.normalized else ""}
+        if token.lstrip or token.rstrip or any(map(_spans, forms)):
+            found.append(token.content)
+            hidden |= bool(normalizer and token.normalized)
+    return found, hidden
+
+
+def _spans(form: str) -> bool:
+    """Whether a token's form may lead from one piece into the next; where spaces are doubled, no text is cut."""
+    return "  " not in form and not {" ", "▁", "Ġ"}.isdisjoint(form[1:] if form[:1] != " " else form)
+
+
+def _added(tokenizer: Tokenizer) -> list[AddedToken]:
+    return list(tokenizer.get_added_tokens_decoder().values())
+
+
+@cache
+def _spacelike() -> tuple[str, ...]:
+    """The characters that a normalizer may turn into a space or into nothing, and those that may act as one."""
+    several = map(chr, (*range(0x3100), *range(0xFB00, 0x10000)))
+    kinds = ("Cc", "Cf", "Zs", "Zl", "Zp")
+    odd = (
+        each for each in several if unicodedata.category(each) in kinds or " " in unicodedata.normalize("NFKC", each)
+    )
+    return tuple(each for each in odd if each != " ")
+
+
+def _around(character: str) -> list[str]:
+    """Texts with a character at the borders of pieces and between them."""
+    return [f"a{character} b", f"a {character}b", f"a {character} b", f"{character} a", f"a {character}"]
 
 
 def _probes(tokenizer: Tokenizer) -> Iterator[str]:
@@ -114,7 +167,7 @@ def _probes(tokenizer: Tokenizer) -> Iterator[str]:
     vocabulary = sorted(tokenizer.get_vocab(with_added_tokens=False))
     marks: Any = str.maketrans({"Ġ": " ", "▁": " ", "#": None})
     inner = [token for token in vocabulary if " " in token.translate(marks).strip()]
-    added = [token.content for token in tokenizer.get_added_tokens_decoder().values()]
+    added = [token.content for token in _added(tokenizer)]
     yield ""
     for _ in range(_PROBES):
         words = [vocabulary[index].translate(marks).strip() for index in draw.integers(len(vocabulary), size=_WORDS)]
@@ -123,6 +176,17 @@ def _probes(tokenizer: Tokenizer) -> Iterator[str]:
     for word in added[:_PROBES]:
         yield f"a {word} b {word}"
     yield from (token.translate(marks).strip() for token in inner[:_PROBES])
+
+
+def _rests(tokenizer: Tokenizer, prompt: str) -> Iterator[str]:
+    """Texts that complete an added token which begins in a prompt, and tokens that ask what stands before them."""
+    normal = tokenizer.normalizer.normalize_str if tokenizer.normalizer else str
+    for token in _added(tokenizer):
+        if token.lstrip or token.single_word:
+            yield token.content
+        for form, before in ((token.content, prompt), (normal(token.content), normal(prompt))):
+            ends = (end for end in range(1, len(form)) if before.endswith(form[:end]))
+            yield from (form[end:] for end in ends)
 
 
 def seam(tokenizer: Tokenizer, prompt: str) -> tuple[np.ndarray, str]:
@@ -144,7 +208,8 @@ def seam(tokenizer: Tokenizer, prompt: str) -> tuple[np.ndarray, str]:
         (2, ' ')
     """
     plain = _plain(tokenizer)
-    probes = [*filter(None, map(str.strip, (*_probes(plain), *map(chr, range(33, 127)), *_ODD)))]
+    probes = [*_probes(plain), *map(chr, range(33, 127)), *_ODD, *_rests(plain, prompt)]
+    probes = [*filter(None, map(str.strip, probes))]
 
     def read(texts: Sequence[str]) -> list[list[int]]:
         return [one.ids for one in plain.encode_batch(list(texts), add_special_tokens=False)]

@@ -72,12 +72,13 @@ def prompt_of(model: Any, side: Side | None = None) -> str:
 
 def _packs(model: Encoder, texts: Sequence[str], prompt: str) -> list[Pack]:
     """Packed batches of sentences of similar length, without those that have no token."""
-    texts = [prompt + text for text in texts] if prompt else texts
+    texts, limit = [prompt + text for text in texts] if prompt else texts, model.tokenizer.model_max_length
     if isinstance(model, StaticEncoder):
         rows = np.arange(len(texts))  # empty texts too: modules after the table may map zeros elsewhere
-        read = model.reader(texts).select(rows, model.tokenizer.model_max_length)
+        whole = model.reader(texts)
+        model.texts_cut += int(np.count_nonzero(whole.lengths > limit))
+        read = whole.select(rows, limit)
         return [(rows, Packed(read.ids, read.lengths, device=model.device))]
-    limit = model.tokenizer.model_max_length
     options = {"truncation": True, "max_length": limit, "return_attention_mask": False, "return_token_type_ids": False}
     encoded, left_out = model.tokenizer(list(texts), padding=False, **options), model.left_out(prompt)
     model.texts_cut += sum(bool(each.overflowing) for each in encoded.encodings or ())

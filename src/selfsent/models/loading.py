@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from tokenizers import Tokenizer
 from torch import nn
 
 from selfsent.errors import BaseEncoderError, SelfsentError, first_line
@@ -23,7 +24,7 @@ from selfsent.models.heads.options import CNN_POOL, POOLINGS, Pooling
 from selfsent.models.lora import merge, require_peft
 from selfsent.models.prompts import Prompts
 from selfsent.models.saved import is_static, load_sentence_transformer, modules_of, transformer_folder
-from selfsent.models.static import LONGEST, PlainTable, StaticEncoder
+from selfsent.models.static import LONGEST, PlainTable, StaticEncoder, rows_of_model2vec
 from selfsent.models.token_states import position_offset
 
 _PROBE = "The printer on the second floor does not answer. "
@@ -65,6 +66,7 @@ def load_encoder(
             encoder = _load_transformer(base, directory, pooling, dropout, keep_adapter)
         if dropout and encoder.is_static:
             raise BaseEncoderError(f"{base} is a table of token vectors, without dropout: leave out `dropout`")
+        _check_rows(base, encoder)
         _truncate(encoder)
         difference = None if encoder.is_static else _difference_to_peer(encoder)
     except SelfsentError:
@@ -91,16 +93,27 @@ def load_prompted(base: str | Path) -> Encoder:
     return load_encoder(base, prompts=Prompts.of(resolve(base)))
 
 
+def _check_rows(base: str | Path, encoder: Encoder) -> None:
+    """Reject a tokenizer that numbers a token beyond the embeddings, which would end in the middle of some text."""
+    last, rows = max(encoder.tokenizer.get_vocab().values(), default=-1), encoder.vocabulary_size
+    if last >= rows:
+        problem = f"{base}: its tokenizer numbers tokens up to {last:,}, and it has embeddings up to {rows - 1:,} only"
+        advice = "take the tokenizer that it was saved with, or give it rows for the new tokens and save it"
+        raise BaseEncoderError(f"{problem}: {advice}")
+
+
 def _load_static(directory: Path) -> StaticEncoder:
     if (directory / "modules.json").is_file():
         return StaticEncoder(PlainTable.read(directory) or load_sentence_transformer(directory, device="cpu").float())
+    from safetensors.torch import load_file
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Normalize, StaticEmbedding
 
     # model2vec's own layout: its configuration has the flag for vectors of length 1
     ends = [Normalize()] if read_json(directory / "config.json").get("normalize") else []
-    model = SentenceTransformer(modules=[StaticEmbedding.load(str(directory)), *ends], device="cpu")
-    return StaticEncoder(model.float())
+    tokenizer = Tokenizer.from_file(str(directory / "tokenizer.json"))
+    table = StaticEmbedding(tokenizer, rows_of_model2vec(load_file(directory / "model.safetensors")))
+    return StaticEncoder(SentenceTransformer(modules=[table, *ends], device="cpu"))
 
 
 def _load_transformer(

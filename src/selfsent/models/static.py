@@ -6,6 +6,7 @@ Importing sentence-transformers takes more than a second, so a plain table is lo
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
@@ -18,6 +19,7 @@ from torch.nn import functional as F
 
 from selfsent.data.packed import Packed
 from selfsent.data.tokenizing import CachedTokenizer
+from selfsent.foreign.transformers import set_backend
 from selfsent.lexical.scores import SEARCH_WEIGHT
 from selfsent.models.encoder import Encoder
 
@@ -177,12 +179,14 @@ class StaticEncoder(Encoder):
         module.embedding, module.embedding_dim = nn.EmbeddingBag.from_pretrained(rows, freeze=False), rows.shape[1]
 
 
-def as_transformers(tokenizer: Tokenizer, **special: str) -> Any:
+def as_transformers(tokenizer: Tokenizer) -> Any:
     """A tokenizer as transformers wraps it, which then knows its unknown token and its special ones.
+
+    transformers adds these to the tokenizer, so that their names in a text would be read as them. The tokenizer is put
+    back as it was, since sentence-transformers has it so.
 
     Args:
         tokenizer: of `tokenizers`.
-        **special: special tokens by role: `cls_token`, `sep_token`, ...
     """
     from transformers import PreTrainedTokenizerFast
 
@@ -191,12 +195,25 @@ def as_transformers(tokenizer: Tokenizer, **special: str) -> Any:
     if unknown is None and about["model"].get("unk_id") is not None:
         unknown = about["model"]["vocab"][about["model"]["unk_id"]][0]
     others = [entry["content"] for entry in about["added_tokens"] if entry["special"]]
-    return PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer,
-        unk_token=unknown,
-        extra_special_tokens=[token for token in others if token not in (unknown, *special.values())],
-        **special,
-    )
+    extra = [token for token in others if token != unknown]
+    wrapped = PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token=unknown, extra_special_tokens=extra)
+    set_backend(wrapped, tokenizer)
+    return wrapped
+
+
+def rows_of_model2vec(weights: Mapping[str, Tensor]) -> Tensor:
+    """(tokens, d) float32 rows of a table in model2vec's own layout, as it averages them.
+
+    Its rows may be shared by several tokens, have a weight for each token, and be whole numbers of 8 bits. These are
+    left as they are: their scale is not kept in the file, and a cosine does without.
+
+    Args:
+        weights: `embeddings` (rows, d); perhaps `mapping` (tokens,) to rows, and `weights` (tokens,).
+    """
+    rows = weights["embeddings"].float()
+    if "mapping" in weights:
+        rows = rows[weights["mapping"].long()]
+    return rows * weights["weights"].float()[:, None] if "weights" in weights else rows
 
 
 def new_table(tokenizer: Tokenizer, size: int, seed: int = 0) -> StaticEncoder:
