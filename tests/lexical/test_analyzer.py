@@ -3,7 +3,7 @@ from Stemmer import algorithms
 
 from selfsent.errors import SettingsError
 from selfsent.lexical import LANGUAGES, Analyzer, language_of
-from selfsent.lexical.analyzer import words_of
+from selfsent.lexical.analyzer import fold, split_words, words_of
 
 ENGLISH = ["the printer on the second floor does not answer", "what shall we do with the old machine", "it is late"]
 GERMAN = ["der Drucker im zweiten Stock antwortet nicht", "was machen wir mit der alten Maschine", "es ist schon spät"]
@@ -37,6 +37,51 @@ def test_scripts_without_spaces_give_pairs_of_signs():
     assert words_of("Das Auto, a B2") == ["das", "auto", "b2"]
     assert words_of("東京タワーはTokyoに 猫") == ["tokyo", "東京", "京タ", "タワ", "ワー", "ーは", "に", "猫"]
     assert words_of("मेरा प्रिंटर") == ["मेरा", "प्रिंटर"]  # with their vowel signs
+
+
+FOLDED = {
+    "The proﬁle of the oﬃce": ["the", "profile", "of", "the", "office"],  # ligatures, as PDFs have them
+    "Ｒｅｓｅｔ １２": ["reset", "12"],  # full width
+    "Straße STRASSE": ["strasse", "strasse"],
+    "İzmir IZMIR": ["izmir", "izmir"],
+    "ΟΔΟΣ οδος οδός": ["οδοσ", "οδοσ", "οδόσ"],  # a final sigma is a sigma
+    "Windows™ 20℃ don´t": ["windows", "20", "don"],  # what is no part of a word does not join one
+    "ﾌﾟﾘﾝﾀｰ プリンター": ["プリ", "リン", "ンタ", "ター"] * 2,  # half width
+    "e\u0301le\u0300ve élève": ["élève", "élève"],
+    "\u0301a": [],
+}
+MARKED = {
+    "hindi": "मेरा प्रिंटर नहीं",
+    "tamil": "அச்சுப்பொறி வேலை",
+    "bengali": "প্রিন্টার কাজ",
+    "arabic": "مُحَمَّدٌ الطَّابِعَةُ",
+    "hebrew": "שָׁלוֹם עֲלֵיכֶם",
+    "chakma": "𑄇𑄨𑄠𑄁 𑄇𑄧𑄘",
+    "sinhala with a joiner": "ශ්\u200dරී ලංකා",
+}
+
+
+@pytest.mark.parametrize("text", FOLDED)
+def test_words_are_folded(text):
+    assert words_of(text) == FOLDED[text]
+
+
+@pytest.mark.parametrize("language", MARKED)
+def test_combining_marks_do_not_end_a_word(language):
+    text = MARKED[language]
+    assert split_words(text) == text.split()
+
+
+def test_a_word_that_is_found_is_marked_as_it_is_written():
+    marked = Analyzer("none").split_at("The proﬁle of ﾌﾟﾘﾝﾀｰ, Straße.", {"profile", "strasse", "リン"})
+    assert marked == ["The ", "proﬁle", " of ﾌﾟ", "ﾘﾝ", "ﾀｰ, ", "Straße", "."]
+    assert Analyzer("german")("Die STRASSE, die Straße") == ["strass", "strass"]
+
+
+def test_a_word_of_a_million_marks_is_folded_in_linear_time():
+    [word] = fold(["a" + "\u0301\u0316" * 1_000_000])  # in one piece it takes hours
+    assert len(word) == 2_000_000  # the first accent and the letter are one sign
+    assert fold([]) == []
 
 
 @pytest.mark.parametrize(

@@ -137,6 +137,14 @@ def test_a_word_without_end_is_no_telling_word():
     assert telling_words(texts, Clusters(np.array([0, 1]), np.ones(2, np.float32))) == [["cat"], ["dog"]]
 
 
+def test_words_of_marks_are_whole_and_written_as_in_the_text():
+    texts = ["मेरा प्रिंटर काम नहीं", "प्रिंटर में नहीं", "नया पासवर्ड चाहिए", "पासवर्ड नया"]
+    found = Clusters(np.array([0, 0, 1, 1]), np.ones(4, np.float32))
+    assert [{*words[:2]} for words in telling_words(texts, found)] == [{"प्रिंटर", "नहीं"}, {"पासवर्ड", "नया"}]
+    texts = ["die Straße", "der STRASSE", "das oﬃce", "dem office"]
+    assert [words[0] for words in telling_words(texts, found, 1)] == ["straße", "oﬃce"]
+
+
 def test_texts_without_words_have_none():
     assert telling_words(["1 2", "..."], Clusters(np.array([0, 1]), np.ones(2, np.float32))) == [[], []]
 

@@ -13,7 +13,7 @@ from selfsent.data.vector_files import Vectors
 from selfsent.errors import DataError
 from selfsent.evaluation.scorer import Scorer
 from selfsent.evaluation.stats.resampling import Floats
-from selfsent.lexical import BM25, Analyzer, WordCounts, language_of
+from selfsent.lexical import BM25, Analyzer, WordCounts, language_of, words_of
 from selfsent.lexical.scores import PAIR_WEIGHT, hybrid
 
 LEXICAL = {"tfidf": "TF-IDF", "bm25": "BM25"}
@@ -42,8 +42,8 @@ def _bm25(queries: tuple[str, ...], texts: tuple[str, ...]) -> BM25:
 class LexicalScorer(Scorer):
     """TF-IDF, BM25 (Robertson et al., 1994), fitted on the texts to search, or on both sides of the pairs.
 
-    TF-IDF has scikit-learn's defaults with stop words, and is symmetric. BM25 is as in `search`: without
-    stop words, with stems, as a share of the query's maximum; the first text of a pair is the query.
+    TF-IDF weighs words as scikit-learn does by default, stop words too, and is symmetric. BM25 is as in `search`:
+    without stop words, with stems, as a share of the query's maximum; the first text of a pair is the query.
 
     Args:
         kind: `tfidf` or `bm25`.
@@ -68,7 +68,7 @@ class LexicalScorer(Scorer):
         if self.kind == "bm25":
             bm25 = bm25_of(queries, texts)
             return bm25.queries, bm25.texts
-        vectorizer = TfidfVectorizer(dtype=np.float32)
+        vectorizer = TfidfVectorizer(dtype=np.float32, analyzer=words_of)
         try:
             fitted = vectorizer.fit_transform(texts)
         except ValueError:  # no words

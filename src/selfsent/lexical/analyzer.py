@@ -1,17 +1,42 @@
-"""Texts to terms: lower case, stop words out, stems; and which language a corpus is in."""
+"""Texts to terms: words folded, stop words out, stems; and which language a corpus is in."""
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Sequence, Set
+from itertools import pairwise
 
 from selfsent.data.corpus.clean import UNSPACED
 from selfsent.errors import SettingsError, guess
 
-_WORD = re.compile(r"[\w\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff]{2,}")
-"""Letters and digits, and the vowel signs and accents that `\\w` leaves out: Hebrew, Arabic, and those of India."""
-_UNSPACED_RUN = re.compile(rf"{UNSPACED.pattern}+")
+_LAST_MARK = 0x1E94A
+"""The last combining mark of Unicode 16 but for the selectors of variants, which stand above it."""
+
+
+def _marks() -> str:
+    """All combining marks (categories Mn, Mc and Me), which no `w` class holds, as ranges of a class of characters."""
+    ranges: list[list[int]] = []
+    for code in range(0x300, _LAST_MARK + 1):
+        if unicodedata.category(chr(code)).startswith("M"):
+            if ranges and ranges[-1][1] == code - 1:
+                ranges[-1][1] = code
+            else:
+                ranges.append([code, code])
+    return "".join(f"{chr(first)}-{chr(last)}" for first, last in ranges)
+
+
+_MARKS = _marks()
+_WORD = re.compile(rf"\w[\w{_MARKS}]+(?:(?<=[{_MARKS}])[\u200c\u200d][\w{_MARKS}]+)*")
+"""Letters and digits, two signs or more; vowel signs and accents do not end a word, nor do joiners in Indic ones."""
+_ASCII_WORD = re.compile(r"[a-z0-9_]{2,}")
+_UNSPACED_RUN = re.compile(rf"(?:{UNSPACED.pattern}|[\uff66-\uff9f])+")
+"""Scripts without spaces, katakana of half width among them."""
+_SIGN = re.compile(r".[\uff9e\uff9f]?")
+"""One of their signs: at half width, a voiced one is two characters."""
+_LONGEST_FOLDED = 128
+"""Characters that are folded at once: the time of normalisation is quadratic in a run of combining marks."""
 _CODES = {
     **{"ar": "arabic", "ca": "catalan", "cs": "czech", "da": "danish", "de": "german", "el": "greek", "en": "english"},
     **{"eo": "esperanto", "es": "spanish", "et": "estonian", "eu": "basque", "fa": "persian", "fi": "finnish"},
@@ -31,9 +56,10 @@ _CACHED = 1 << 20
 
 
 class Analyzer:
-    """The terms of a text: words of two characters or more, without stop words, stemmed by Snowball.
+    """The terms of a text: words of two characters or more, folded, without stop words, stemmed by Snowball.
 
-    Upper and lower case are alike. Scripts without spaces give pairs of neighbouring signs, whatever the language.
+    Folded, upper and lower case are alike, and so are ligatures, letters of full width and `ß` beside `ss` (see
+    `fold`). Scripts without spaces give pairs of neighbouring signs, whatever the language.
 
     Args:
         language: one of `LANGUAGES`; None and `none` for words as they are, stop words among them.
@@ -58,7 +84,7 @@ class Analyzer:
 
             self._stem: Callable[[str], str] = Stemmer(self.language).stemWord
             name = "EN_PLUS" if self.language == "english" else self.language.upper()
-            self._stop_words = frozenset(getattr(stopwords, f"STOPWORDS_{name}", ()))
+            self._stop_words = frozenset(fold(getattr(stopwords, f"STOPWORDS_{name}", ())))
 
     def __call__(self, text: str) -> list[str]:
         """The terms of a text, in order."""
@@ -83,8 +109,8 @@ class Analyzer:
         spaced = _UNSPACED_RUN.sub(lambda run: " " * len(run[0]), text)
         spans = [word.span() for word in _WORD.finditer(spaced) if not wanted.isdisjoint(self(word[0]))]
         for run in _UNSPACED_RUN.finditer(text):
-            starts = range(run.start(), max(run.start() + 1, run.end() - 1))
-            spans += [(at, min(at + 2, run.end())) for at in starts if text[at : at + 2].strip() in wanted]
+            pairs = ((run.start() + first, run.start() + last) for first, last in _pairs(run[0]))
+            spans += [(first, last) for first, last in pairs if fold([text[first:last]])[0] in wanted]
         pieces, end = [""], 0
         for start, stop in sorted(spans):
             if start < end:  # pairs of signs that overlap are one word
@@ -98,14 +124,46 @@ class Analyzer:
         return pieces
 
 
-def words_of(text: str) -> list[str]:
-    """The words of a text; in scripts without spaces pairs of neighbouring signs, or a single one."""
-    text = text.lower()
-    if text.isascii() or not UNSPACED.search(text):
+def split_words(text: str) -> list[str]:
+    """The words of a text as it has them; in scripts without spaces pairs of neighbouring signs, or a single one."""
+    if text.isascii() or not _UNSPACED_RUN.search(text):
         return _WORD.findall(text)
     runs = _UNSPACED_RUN.findall(text)
-    pairs = [run[start : start + 2] for run in runs for start in range(max(1, len(run) - 1))]
+    pairs = [run[first:last] for run in runs for first, last in _pairs(run)]
     return _WORD.findall(_UNSPACED_RUN.sub(" ", text)) + pairs
+
+
+def _pairs(run: str) -> list[tuple[int, int]]:
+    """Where pairs of neighbouring signs of a run begin and end; that of the sign where there is one."""
+    signs = [sign.span() for sign in _SIGN.finditer(run)]
+    return [(first, last) for (first, _), (_, last) in pairwise(signs)] or signs
+
+
+def fold(words: Sequence[str]) -> list[str]:
+    """Words in the form in which they are compared: Unicode's NFKC with its case folding, without joiners.
+
+    Example:
+        >>> fold(["Proﬁle", "ＲＥＳＥＴ", "Straße", "İzmir"])
+        ['profile', 'reset', 'strasse', 'izmir']
+    """
+    joined = "\n".join(words)  # one call for all: no word holds a line end, nor is one made
+    if joined.isascii():
+        return joined.lower().split("\n") if words else []
+    if max(map(len, words)) > _LONGEST_FOLDED:
+        size = _LONGEST_FOLDED
+        parts = ([word[at : at + size] for at in range(0, len(word), size)] for word in words)
+        return ["".join(fold(part)) for part in parts]
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", joined).casefold())
+    # The capital of the dotted i becomes an i with a dot above it, which nobody writes.
+    return folded.replace("i\u0307", "i").replace("\u200c", "").replace("\u200d", "").split("\n")
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text, folded; in scripts without spaces pairs of neighbouring signs, or a single one.
+
+    This is what a word is wherever words count: in BM25, TF-IDF, pairs and the names of groups.
+    """
+    return _ASCII_WORD.findall(text.lower()) if text.isascii() else fold(split_words(text))
 
 
 def language_of(texts: Sequence[str]) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from selfsent.data.vector_files import unit
 from selfsent.errors import SettingsError
-from selfsent.lexical import Analyzer
+from selfsent.lexical import Analyzer, fold, split_words
 
 MANY, BLOCK = 100_000, 1 << 16
 """Number of sentences from which k-means runs on mini-batches; rows per block of cosines."""
@@ -24,7 +25,9 @@ COUNTS, SMALLEST, NEARLY = (2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50), 5
 """Numbers of clusters that are tried, the fewest rows of one, and the share of the silhouette given away."""
 SAME = 1e-4
 """Difference of cosines that are the same but for the order in which texts were encoded."""
-WORDS = 5
+WORDS, LONGEST = 5, 40
+"""Words in the name of a cluster, and the most characters of one."""
+_NO_LETTER = re.compile(r"[\d_]")
 LIFT = 2.0
 """Minimum ratio of a telling word's frequency in its cluster to that elsewhere."""
 
@@ -215,7 +218,17 @@ def telling_words(
     from scipy.sparse import csr_array
     from sklearn.feature_extraction.text import CountVectorizer
 
-    vectorizer = CountVectorizer(token_pattern=r"(?u)\b[^\W\d_]{2,40}\b", max_features=50_000, binary=True)
+    written = dict[str, str]()
+    """A word as a text has it, for each folded one."""
+
+    def words_in(text: str) -> list[str]:
+        found = [word for word in split_words(text.lower()) if len(word) <= LONGEST and not _NO_LETTER.search(word)]
+        folded = fold(found)
+        for word, each in zip(folded, found, strict=True):
+            written.setdefault(word, each)
+        return folded
+
+    vectorizer = CountVectorizer(analyzer=words_in, max_features=50_000, binary=True)
     try:
         counts = vectorizer.fit_transform(texts)
     except ValueError:  # no words at all
@@ -236,6 +249,6 @@ def telling_words(
             if weight[column] <= 0 or len(chosen) == count:
                 break
             for stem in analyzer(str(names[column]))[:1]:  # none of a stop word
-                chosen.setdefault(stem, str(names[column]))
+                chosen.setdefault(stem, written[str(names[column])])
         found.append(list(chosen.values()))
     return found

@@ -21,8 +21,8 @@ from selfsent.integrity import checksums, damaged, is_signed, signed
 from selfsent.search.ivf import IVF
 
 MANIFEST, SUMS = "index.json", "sums.json"
-VERSION = 2
-"""Format version of an index; bump when older ones cannot be read."""
+VERSION = 3
+"""Format version of an index; bump when older ones cannot be read, or their words are not those of today."""
 ROW = 20
 """An input is numbered by its row, times 2 to this power, plus its sentence: no text has more sentences."""
 READ_WHOLE = 1 << 27
