@@ -12,7 +12,8 @@ RUN python -m venv /opt/selfsent \
     && /opt/selfsent/bin/pip install --no-cache-dir --index-url "$TORCH_INDEX" "$(grep '^torch==' constraints.txt)"
 COPY pyproject.toml README.md LICENSE ./
 COPY src src
-RUN /opt/selfsent/bin/pip install --no-cache-dir -c constraints.txt .
+COPY packages packages
+RUN /opt/selfsent/bin/pip install --no-cache-dir -c constraints.txt . ./packages/papers
 
 FROM python:3.12-slim
 COPY --from=build /opt/selfsent /opt/selfsent

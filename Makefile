@@ -28,7 +28,7 @@ lint: $(VENV)/.installed-lint ## check style, types and the direction of imports
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/bandit --quiet --recursive --configfile pyproject.toml src
+	$(BIN)/bandit --quiet --recursive --configfile pyproject.toml src packages/papers/src
 
 audit: $(VENV)/.installed-lint ## ask for known weaknesses of the packages in constraints.txt (needs the network)
 	$(BIN)/python tests/audit.py
@@ -50,7 +50,7 @@ faults: $(VENV)/.installed-test ## break it on purpose, for an hour (QUICK=1: th
 	$(BIN)/python faults/campaign.py $(if $(QUICK),--quick)
 	$(if $(QUICK),,$(BIN)/python faults/report.py)
 
-package: $(VENV)/.installed-package ## wheel and sdist into dist/, each installed and used without a network
+package: $(VENV)/.installed-package ## wheels and sdists into dist/, each installed and used without a network
 	$(BIN)/python tests/package.py --output dist
 
 docs: $(VENV)/.installed-docs ## build the documentation into site/
@@ -59,18 +59,18 @@ docs: $(VENV)/.installed-docs ## build the documentation into site/
 	$(BIN)/zensical build --clean --strict
 
 clean: ## remove what the commands above made, except runs/
-	rm -rf $(VENV) .cache build dist site src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) .cache build dist site src/*.egg-info packages/*/build packages/*/src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
 # One pip call with every pin: without them pip may choose a different, much larger build of torch.
 define install
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("selfsent needs Python 3.11 or newer: name one with PYTHON=python3.12, say")'
 	test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt -e '.$(1)'
+	$(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt -e '.$(1)' -e packages/papers
 	@touch $@
 endef
 
-$(VENV)/.installed: pyproject.toml constraints.txt
+$(VENV)/.installed: pyproject.toml packages/papers/pyproject.toml constraints.txt
 	$(call install)
 
-$(VENV)/.installed-%: pyproject.toml constraints.txt
+$(VENV)/.installed-%: pyproject.toml packages/papers/pyproject.toml constraints.txt
 	$(call install,[$*])

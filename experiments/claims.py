@@ -16,7 +16,7 @@ import yaml
 from scipy.stats import t
 
 from selfsent.files import read_json, write_json, write_text
-from selfsent.papers.published import records
+from selfsent_papers.published import records
 
 ROOT = Path(__file__).parents[1]
 PAGE, RAW = ROOT / "docs" / "claims.md", ROOT / "docs" / "results" / "quality"

@@ -1,9 +1,10 @@
-"""Build the wheel and the sdist, check them, and use each in an empty environment without a network.
+"""Build the wheels and the sdists, check them, and use each in an empty environment without a network.
 
     python tests/package.py                   # into a temporary folder
     python tests/package.py --output dist     # and keep them
 
-Libraries are those of the Python that runs this script, so nothing is downloaded; selfsent is the built one alone.
+Libraries are those of the Python that runs this script, so nothing is downloaded; selfsent is the built one alone. The
+core is used first, then with the papers' package beside it.
 Where the system lets nobody cut the network (`unshare`), addresses lead nowhere instead, and the script says so.
 """
 
@@ -21,9 +22,18 @@ import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+PAPERS = ROOT / "packages" / "papers"
 WHEEL = ("selfsent/py.typed", "selfsent/models/bundled/static/README.md", "licenses/LICENSE", "entry_points.txt")
 SDIST = ("pyproject.toml", "README.md", "LICENSE", "src/selfsent/py.typed")
-"""What must be in them."""
+TABLE, NUMBERS = "selfsent_papers/tables/tsdae_unsupervised.yaml", "selfsent_papers/published_results.json"
+HOLD = {
+    ROOT: (WHEEL, SDIST),
+    PAPERS: (
+        (TABLE, NUMBERS, "licenses/LICENSE", "entry_points.txt"),
+        ("pyproject.toml", "README.md", "LICENSE", f"src/{TABLE}", f"src/{NUMBERS}"),
+    ),
+}
+"""What must be in the wheel and the sdist of each."""
 USED = """
 import sys, selfsent
 assert "site-packages" in selfsent.__file__ and not selfsent.__file__.startswith(sys.argv[1]), selfsent.__file__
@@ -35,6 +45,11 @@ assert hit.row == 7, hit
 print("selfsent", selfsent.__version__, "found", rows[hit.row])
 """
 
+USED_PAPERS = """
+from selfsent.extensions import published
+print(len(published("rows")("sts").rows), "published rows of the suite sts")
+"""
+
 
 def without_network() -> list[str]:
     """What to put in front of a command; empty where the system refuses."""
@@ -43,24 +58,24 @@ def without_network() -> list[str]:
     return cut if works else []
 
 
-def build(folder: Path) -> tuple[Path, Path]:
-    """The wheel and the sdist."""
-    subprocess.run([sys.executable, "-m", "build", "--no-isolation", "--outdir", folder, ROOT], check=True)
+def build(project: Path, folder: Path) -> tuple[Path, Path]:
+    """The wheel and the sdist of a project."""
+    subprocess.run([sys.executable, "-m", "build", "--no-isolation", "--outdir", folder, project], check=True)
     subprocess.run([sys.executable, "-m", "twine", "check", "--strict", *folder.iterdir()], check=True)
     [wheel], [sdist] = folder.glob("*.whl"), folder.glob("*.tar.gz")
     with zipfile.ZipFile(wheel) as archive:
         held = archive.namelist()
     with tarfile.open(sdist) as archive:
         source = archive.getnames()
-    for names, wanted in ((held, WHEEL), (source, SDIST)):
+    for names, wanted in zip((held, source), HOLD[project], strict=True):
         for each in wanted:
             if not any(name.endswith(each) for name in names):
                 sys.exit(f"{each} is missing")
     return wheel, sdist
 
 
-def use(archive: Path, folder: Path) -> None:
-    """Install an archive into an empty environment, and use it from the command line and from Python."""
+def use(archive: Path, papers: Path, folder: Path) -> None:
+    """Install both archives into an empty environment, the core first, and use it from the command line and Python."""
     venv.create(folder / "venv", with_pip=True)
     python, home = folder / "venv" / "bin" / "python", folder / "home"
     home.mkdir()
@@ -78,10 +93,15 @@ def use(archive: Path, folder: Path) -> None:
     def run(*command: object) -> None:
         subprocess.run([*cut, *map(str, command)], check=True, cwd=home, env=environment)
 
-    run(python, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--no-build-isolation", archive)
+    install = (python, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--no-build-isolation")
+    command = folder / "venv" / "bin" / "selfsent"
+    run(*install, archive)
     (home / "tickets.txt").write_text("".join(f"The printer on floor {n} is dead.\n" for n in range(50)))
-    run(folder / "venv" / "bin" / "selfsent", "search", "bundled", "tickets.txt", "printer on floor 7", "--top", "1")
+    run(command, "search", "bundled", "tickets.txt", "printer on floor 7", "--top", "1")
     run(python, "-c", USED, ROOT)
+    run(*install, papers)
+    run(command, "recipes", "tsdae_unsupervised")
+    run(python, "-c", USED_PAPERS)
 
 
 def main() -> None:
@@ -90,13 +110,13 @@ def main() -> None:
     parser.add_argument("--output", type=Path)
     output = parser.parse_args().output
     with tempfile.TemporaryDirectory() as temporary:
-        made = Path(temporary) / "dist"
-        archives = build(made)
-        for archive in archives:
+        core, papers = (build(project, Path(temporary) / project.name) for project in (ROOT, PAPERS))
+        for archive, other in zip(core, papers, strict=True):
             (place := Path(temporary) / archive.suffix).mkdir()
-            use(archive, place)
-        if output is not None:
-            shutil.copytree(made, output, dirs_exist_ok=True)
+            use(archive, other, place)
+        for archive in (*core, *papers) if output is not None else ():
+            output.mkdir(parents=True, exist_ok=True)
+            shutil.copy(archive, output)
 
 
 if __name__ == "__main__":

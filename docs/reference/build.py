@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from selfsent.cli.flags import add_method_options
-from selfsent.cli.main import COMMANDS, command_of, make_parser
+from selfsent.cli.main import command_of, groups as command_groups, make_parser
 from selfsent.methods import METHODS
 
 PAGE = Path(__file__).with_name("cli.md")
@@ -70,11 +70,12 @@ def groups(parser: argparse.ArgumentParser) -> list[str]:
 
 def page() -> str:
     """The whole page."""
+    commands = [name for names in command_groups().values() for name in names]
     lines = [INTRODUCTION, "| command | what it does |", "|---|---|"]
-    for name in COMMANDS:
+    for name in commands:
         about = " ".join((command_of(name).__doc__ or "").partition(".")[0].split())
         lines.append(f"| [`{name}`](#{name}) | {cell(about)} |")
-    for name in COMMANDS:
+    for name in commands:
         parser, _, _ = make_parser([name])
         paragraphs = (parser.description or "").split("\n\n")
         about = [part if part.startswith(" ") else cell(part) for part in paragraphs]

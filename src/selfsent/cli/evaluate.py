@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from selfsent import extensions
 from selfsent.cli.console import CommandProgress, doing, notice, show
 from selfsent.cli.options import SPLIT_DEFAULT, Encoding, Reading, WithData
 from selfsent.cli.outputs import as_line, check_outputs, write_outputs
@@ -116,9 +117,9 @@ class Evaluate(_Tasks, _Files, Encoding):
             self.refuse_unread("--documents", ("clean", "text_column") if any(own.values()) else ())
         published = None
         if self.published:
-            from selfsent.papers.published import Published
-
-            published = Published(self.suite)
+            if (rows := extensions.published("rows")) is None:
+                raise SettingsError(f"there are no published rows to show{extensions.hint('they come')}")
+            published = rows(self.suite)
         report = Report(self._scored(models, titles, own), published)
         for line in report.remarks:
             notice(line)

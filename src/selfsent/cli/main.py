@@ -21,7 +21,8 @@ from selfsent.cli import console
 from selfsent.cli.flags import declare
 from selfsent.cli.options import Command
 from selfsent.display import leads, visible
-from selfsent.errors import Damaged, HubFallbackWarning, SelfsentError, TrainingError, near
+from selfsent.errors import Damaged, HubFallbackWarning, SelfsentError, SettingsError, TrainingError, near
+from selfsent.extensions import announced, hint, load
 from selfsent.version import __version__
 
 _DESCRIPTION = """Unlabelled sentences in, a sentence-embedding model out, and a measure of whether it helped.
@@ -36,9 +37,10 @@ GROUPS = {
     "Judge": ("evaluate", "exam", "adapt", "label"),
     "Use": ("search", "index", "serve", "pairs", "cluster", "encode", "export", "publish"),
     "Text": ("clean", "cache"),
-    "Methods and papers": ("methods", "recipes"),
+    "Methods": ("methods",),
 }
 COMMANDS = tuple(name for names in GROUPS.values() for name in names)
+"""Those of this package; `groups` has those of extensions as well."""
 _MODULES = {"table": "pretrain", "export": "encode"}
 """Modules of commands with another name."""
 _PATIENCE = 5
@@ -137,8 +139,17 @@ class _Formatter(argparse.HelpFormatter):
         )
 
 
+def groups() -> dict[str, tuple[str, ...]]:
+    """All commands by group; those of extensions come last."""
+    others = tuple(name for name in announced("commands") if name not in COMMANDS)
+    return GROUPS | ({"Of other packages": others} if others else {})
+
+
 def command_of(name: str) -> type[Command]:
-    """The dataclass of a command."""
+    """The dataclass of a command, of this package or of an extension."""
+    if name not in COMMANDS:
+        extension: type[Command] = load("commands", name)
+        return extension
     kind: type[Command] = getattr(import_module(f"selfsent.cli.{_MODULES.get(name, name)}"), name.capitalize())
     return kind
 
@@ -148,7 +159,7 @@ def make_parser(arguments: Sequence[str]) -> tuple[Parser, type[Command] | None,
 
     Without a command, the parser lists all of them, or reports the error.
     """
-    if not arguments or arguments[0] not in COMMANDS:
+    if not arguments or (arguments[0] not in COMMANDS and arguments[0] not in announced("commands")):
         return _parser_of_all(), None, list(arguments)
     name, *rest = arguments
     kind = command_of(name)
@@ -170,17 +181,21 @@ def _parser_of_all() -> Parser:
     parser = Parser(prog="selfsent", description=_DESCRIPTION, formatter_class=_Formatter, usage="%(prog)s COMMAND ...")
     parser.add_argument("--version", action="version", version=f"selfsent {__version__}")
     options = list(parser._actions)
-    parser.add_argument("command", metavar="COMMAND", choices=COMMANDS)
+    known = groups()
+    parser.add_argument("command", metavar="COMMAND", choices=[name for names in known.values() for name in names])
     sections: list[tuple[str, list[argparse.Action]]] = [
-        (title, [argparse.Action([], name, help=summary_of(name)) for name in names]) for title, names in GROUPS.items()
+        (title, [argparse.Action([], name, help=summary_of(name)) for name in names]) for title, names in known.items()
     ]
     parser.sections = [*sections, ("options", options)]
     return parser
 
 
 def summary_of(name: str) -> str:
-    """What a command does, in a line."""
-    return " ".join((inspect.getdoc(command_of(name)) or "").partition(".")[0].split())
+    """What a command does, in a line; of an extension that cannot be imported, why."""
+    try:
+        return " ".join((inspect.getdoc(command_of(name)) or "").partition(".")[0].split())
+    except SettingsError as error:
+        return str(error)
 
 
 def set_environment() -> None:
@@ -277,6 +292,8 @@ def _run(arguments: list[str]) -> None:
     started = time.perf_counter()
     parser, kind, rest = make_parser(arguments)
     if kind is None:
+        if rest[:1] == ["recipes"]:
+            raise SettingsError(f"there is no command recipes{hint('it comes')}")
         parser.parse_args(rest)
         return
     console.FLAGS.clear()

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from selfsent import extensions
 from selfsent.augment.registry import parse_augmenters
 from selfsent.cli import console
 from selfsent.cli.console import show
@@ -16,7 +17,6 @@ from selfsent.errors import SettingsError
 from selfsent.settings import Settings, setting
 from selfsent.training.run_config import ModelOptions, RunConfig
 
-_RECIPES = Path(__file__).parents[1] / "papers" / "tables"
 _OF_RECIPES = ("--output", "--variant", "--base", "--data", "--seed", "--seeds", "--resume", "--overwrite")
 """Flags allowed with a recipe."""
 
@@ -70,7 +70,7 @@ class Train(TrainingText, Resumable):
 
     def run(self) -> None:
         """Train, then print the scores before and after."""
-        if any(Path(name).suffix in (".yaml", ".yml") or _ships(name) for name in self.corpus):
+        if any(Path(name).suffix in (".yaml", ".yml") or _shipped(name) for name in self.corpus):
             self._run_recipe()
             return
         if self.seeds is not None:
@@ -129,14 +129,13 @@ class Train(TrainingText, Resumable):
         for python, flag in list(console.FLAGS.items()):
             if flag not in _OF_RECIPES:  # other names in errors are those of the file
                 del console.FLAGS[python]
-        file = _RECIPES / f"{name}.yaml" if _ships(name) else Path(name)
+        file = _shipped(name) or Path(name)
         given = self.values("variant", "base", "resume", "overwrite")
         given |= {key: value for key, value in self.changes.items() if key in ("seed", "data")}
         recipe = recipes.read_recipe(file, self.variant, self.base, given.get("seed"))
-        if recipe.published:  # imported only when needed
-            from selfsent.papers import reproduction
-
-            reproduction.records_of(recipe)  # checks them
+        tables_of_runs = extensions.published("tables") if recipe.published else None
+        if check := extensions.published("records") if recipe.published else None:
+            check(recipe)
         with self.resumable():
             if self.seeds is None:
                 done = recipes.train_stages(file, self.output, **given)
@@ -148,12 +147,15 @@ class Train(TrainingText, Resumable):
                 tables = [seeds.table()] if seeds.summary else []
                 lines = [] if tables else ["Nothing was scored: selfsent evaluate scores the models"]
                 lines += [*seeds.complaints, f"The runs are in {seeds.directory / 'seeds'}"]
-        if recipe.published and (tables or self.seeds is None):
-            tables += reproduction.tables(reproduction.join_runs([self.output]))
+        if tables_of_runs and (tables or self.seeds is None):
+            tables += tables_of_runs([self.output])
         for each in (*tables, *lines):
             show(each)
 
 
-def _ships(name: str) -> bool:
-    # Looked up here, as the package of recipes takes seconds to import.
-    return name.isidentifier() and (_RECIPES / f"{name}.yaml").is_file() and not Path(name).exists()
+def _shipped(name: str) -> Path | None:
+    """The file of a recipe that ships with an extension, by name; None for anything else."""
+    if not name.isidentifier() or Path(name).exists():
+        return None
+    files = (extensions.load("recipes", each) / f"{name}.yaml" for each in extensions.announced("recipes"))
+    return next((file for file in files if file.is_file()), None)

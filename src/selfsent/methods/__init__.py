@@ -3,9 +3,11 @@
 A method is the class of its options, such as `SimCSE(temperature=0.05)`; its `method` holds the rest.
 """
 
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
 
 from selfsent.errors import SettingsError, guess
+from selfsent.extensions import announced, load
 from selfsent.methods.bootstrap import Bootstrap as Bootstrap, NTXent as NTXent
 from selfsent.methods.ct import CT as CT, CTInBatch as CTInBatch
 from selfsent.methods.denoising import MLM as MLM, TSDAE as TSDAE
@@ -23,7 +25,7 @@ from selfsent.methods.supervised import (
     Triplet as Triplet,
 )
 
-METHODS = {
+OWN = {
     options.method.name: options.method
     for options in (
         *(Neighbours, Cropping, Sent2Vec),
@@ -31,7 +33,30 @@ METHODS = {
         *(Softmax, Cosine, Triplet, MNRL, GPL, CrossEncoder, Distil),
     )
 }
-"""All methods by name: those that read documents, single sentences, and labels or pairs."""
+"""The methods of this package: those that read documents, single sentences, and labels or pairs."""
+
+
+class _Methods(Mapping[str, Method]):
+    """The methods of this package, then those of extensions, which are imported when they are looked up."""
+
+    def __getitem__(self, name: str) -> Method:
+        if name in OWN or name not in announced("methods"):
+            return OWN[name]
+        method: Method = load("methods", name).method
+        return method
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys((*OWN, *announced("methods"))))
+
+    def __len__(self) -> int:
+        return len({*OWN, *announced("methods")})
+
+    def __contains__(self, name: object) -> bool:
+        return name in OWN or name in announced("methods")
+
+
+METHODS: Mapping[str, Method] = _Methods()
+"""All methods by name."""
 
 
 def get_method(name: str) -> Method:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from rich.table import Table
 
@@ -16,10 +16,18 @@ from selfsent.evaluation.results import Result
 from selfsent.evaluation.side_by_side import Comparison, side_by_side
 from selfsent.report.pages import dots, render
 
-if TYPE_CHECKING:
-    from selfsent.papers.published import Published
-
 EARLY = "published scores are those of a classifier that is stopped early; classifier=senteval does the same here"
+
+
+class PublishedRows(Protocol):
+    """Published rows of a suite, of an extension; `rows` are plain data."""
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """For JSON."""
+
+    def table(self, results: Sequence[Result]) -> Table:
+        """Results above the published rows."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +40,7 @@ class Report:
     """
 
     results: Sequence[Result]
-    published: Published | None = None
+    published: PublishedRows | None = None
 
     @cached_property
     def comparison(self) -> Comparison | None:

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from selfsent.papers.outline import recipe_file
 from selfsent.recipes.document import read_document
 from selfsent.recipes.recipe import variants_of
+from selfsent_papers.outline import recipe_file
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture(scope="module")

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from selfsent.errors import SettingsError, guess
-from selfsent.papers.reproduction import records_of
 from selfsent.recipes.document import read_document
 from selfsent.recipes.needs import needs_of
 from selfsent.recipes.recipe import read_recipe, variants_of
+from selfsent_papers import RECIPES
+from selfsent_papers.reproduction import records_of
 
 
 def shipped() -> dict[str, Path]:
     """The files of the shipped recipes, by name."""
-    folder = Path(str(resources.files("selfsent.papers"))) / "tables"
-    return {file.stem: file for file in sorted(folder.glob("*.yaml"))}
+    return {file.stem: file for file in sorted(RECIPES.glob("*.yaml"))}
 
 
 def recipe_file(name: str | Path) -> Path:

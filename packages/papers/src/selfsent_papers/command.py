@@ -35,7 +35,7 @@ class Recipes(WithData):
 
     def run(self) -> None:
         """Print the recipes."""
-        from selfsent.papers import outline, reproduction
+        from selfsent_papers import outline, reproduction
 
         what, *names = self.name or ("",)
         if what == "show" and names:

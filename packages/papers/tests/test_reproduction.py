@@ -6,9 +6,9 @@ import shutil
 import pytest
 
 from selfsent.errors import RunError
-from selfsent.papers.outline import recipe_file
-from selfsent.papers.published import AGGREGATION, records
-from selfsent.papers.reproduction import join_runs, reproduced, scores_of, tables
+from selfsent_papers.outline import recipe_file
+from selfsent_papers.published import AGGREGATION, records
+from selfsent_papers.reproduction import join_runs, reproduced, scores_of, tables
 
 STS = ("sts12", "sts13", "sts14", "sts15", "sts16", "stsb")
 DOMAINS = {"askubuntu": 57.0, "cqadupstack": 14.0, "twitterpara": 74.0, "scidocs": 77.0}

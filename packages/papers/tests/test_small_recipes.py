@@ -10,12 +10,12 @@ import pytest
 
 import tiny
 from selfsent import train_stages
-from selfsent.papers.outline import shipped
 from selfsent.recipes import read_document, read_recipe
 from selfsent.recipes.recipe import Folds, variants_of
 from selfsent.recipes.stage import FOLD
+from selfsent_papers.outline import shipped
 
-FILES = [*shipped().values(), *(Path(__file__).parents[2] / "experiments").glob("*_small*.yaml")]
+FILES = [*shipped().values(), *(Path(__file__).parents[3] / "experiments").glob("*_small*.yaml")]
 AT_HAND = {"stsb", "stsb-dev", "ukp-aspect"}
 LARGE = ("epochs", "batch_size", "max_length", "dev_every", "budget", "checkpoint_every", "sentences")
 

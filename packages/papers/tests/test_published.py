@@ -5,7 +5,7 @@ import pytest
 from selfsent.evaluation.results import Result, measure
 from selfsent.evaluation.stats.metrics import mean
 from selfsent.evaluation.suites import SUITES
-from selfsent.papers.published import DATASETS, TABLES, Published, published_rows, records
+from selfsent_papers.published import DATASETS, TABLES, Published, published_rows, records
 
 
 def rows(suite, method):

@@ -17,10 +17,10 @@ from selfsent.errors import RunError
 from selfsent.evaluation.results import MARK, MEANING
 from selfsent.evaluation.suites import SUITES
 from selfsent.files import read_json
-from selfsent.papers.published import AGGREGATION, DATASETS, METRICS, ROW, Record, defects, marked, records
 from selfsent.recipes.recipe import Recipe, read_recipe
 from selfsent.recipes.run import SCORES, STAND_INS
 from selfsent.recipes.seeds import Seeds, Spread
+from selfsent_papers.published import AGGREGATION, DATASETS, METRICS, ROW, Record, defects, marked, records
 
 Scores = Mapping[str, Mapping[str, Any]]
 """Scores by task, from `Score.to_json`; over seeds with the values of each metric under `seeds`."""
@@ -241,6 +241,11 @@ def join_runs(directories: Iterable[str | Path]) -> list[Reproduction]:
                 raise RunError(f"{other} and {directory} both score {task} in one row: give one of them")
         rows.setdefault(row, (published, {}))[1].update(scores)
     return [found for published, scores in rows.values() for found in reproduced(published, scores)]
+
+
+def tables_of_runs(directories: Iterable[str | Path]) -> list[Table]:
+    """The tables of finished runs beside the published rows; see `join_runs` and `tables`."""
+    return tables(join_runs(directories))
 
 
 def tables(rows: Sequence[Reproduction]) -> list[Table]:

@@ -66,7 +66,7 @@ _DEFECTS: tuple[tuple[Callable[[Record], bool], str], ...] = (
 @cache
 def records() -> tuple[Record, ...]:
     """Every number of every table of the four papers."""
-    file = resources.files("selfsent.papers") / "published_results.json"
+    file = resources.files("selfsent_papers") / "published_results.json"
     return tuple(json.loads(file.read_text(encoding="utf-8")))
 
 

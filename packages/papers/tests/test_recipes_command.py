@@ -44,3 +44,42 @@ def test_an_encoder_that_needs_no_training_is_scored_as_it_is(selfsent, tmp_path
     assert "The model is in" not in done.out
     (row,) = json.loads(selfsent("recipes", "beside", tmp_path / "run", "--json").out)
     assert row["ours"] == pytest.approx(100.0)
+    (tmp_path / "mine.yaml").write_text("encoder: tfidf\nevaluate: stsb\npublished: [{paper: BSL, table: 77}]\n")
+    asked = selfsent("train", tmp_path / "mine.yaml", "--output", tmp_path / "run", "--overwrite").complaint
+    assert "mine.yaml line 3: there is no published number with paper BSL, table 77" in asked
+    assert (tmp_path / "run" / "evaluation.json").is_file()
+
+
+def test_the_papers_rows_are_below_a_suites_scores_and_in_its_json(selfsent, tmp_path, monkeypatch):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    monkeypatch.setattr("selfsent.evaluation.datasets.hub.hub_reachable", lambda: False)
+    (tmp_path / "mteb" / "stsbenchmark-sts").mkdir(parents=True)
+    rows = {
+        "sentence1": ["a red car", "tea", "one two"],
+        "sentence2": ["a red car", "a day", "one"],
+        "score": [5, 0, 3],
+    }
+    pq.write_table(pa.table(rows), tmp_path / "mteb" / "stsbenchmark-sts" / "test.parquet")
+    given = ("evaluate", "tfidf", "--suite", "sts", "--data", tmp_path, "--published")
+    plain = json.loads(selfsent(*given, "--json", "-").out)
+    rows = [row for row in plain["published"] if row["method"] == "BSL-BERT" and row["table"] == "1"]
+    assert rows[0]["values"]["average"] == 72.03
+    assert "BSL-BERT" in selfsent(*given).out
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (("recipes", "beside"), "needs the directories of runs"),
+        (("recipes", "beside", ".", "--data", "."), "leave --data out"),
+        (("recipes", "beside", "."), "holds no finished run of a recipe"),
+        (("recipes", "no_such"), "there is no recipe 'no_such'"),
+        (("evaluate", "bundled", "--task", "stsb", "--published"), "--published: published rows belong to a suite"),
+        (("evaluate", "bundled", "--suite", "stsb-cross", "--published"), "--published: no table of the papers"),
+    ],
+)
+def test_what_the_commands_refuse(given, said, selfsent, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert said in selfsent(*given).complaint

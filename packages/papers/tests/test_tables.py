@@ -6,14 +6,14 @@ import pytest
 
 from selfsent.models.bases import resolve
 from selfsent.models.saved import is_sentence_encoder, is_static
-from selfsent.papers.outline import shipped
-from selfsent.papers.published import records
-from selfsent.papers.reproduction import records_of
 from selfsent.recipes import read_document, read_recipe
 from selfsent.recipes.needs import needs_of, where_of
 from selfsent.recipes.recipe import variants_of
+from selfsent_papers.outline import shipped
+from selfsent_papers.published import records
+from selfsent_papers.reproduction import records_of
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SMALL = {name: ROOT / "experiments" / f"{name}.yaml" for name in ("labels_small", "labels_small_rates", "bsl_small")}
 FILES = shipped() | SMALL
 ADAPTATION = ("target_then_labels", "labels_then_target")

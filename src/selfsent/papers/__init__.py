@@ -1,1 +1,0 @@
-"""Reproduction of the papers: tables, and comparisons with our numbers."""
