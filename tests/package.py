@@ -110,7 +110,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path)
     output = parser.parse_args().output
     with tempfile.TemporaryDirectory() as temporary:
-        core, papers = (build(project, Path(temporary) / project.name) for project in (ROOT, PAPERS))
+        core, papers = build(ROOT, Path(temporary) / "core"), build(PAPERS, Path(temporary) / "papers")
         for archive, other in zip(core, papers, strict=True):
             (place := Path(temporary) / archive.suffix).mkdir()
             use(archive, other, place)
