@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from selfsent.lazily import imported_from
 from selfsent.version import __version__ as __version__
 
 if TYPE_CHECKING:  # the names twice, so that type checkers take them for ours
@@ -42,12 +42,7 @@ _HOMES = {
 __all__ = ["__version__", *(name for names in _HOMES.values() for name in names)]
 
 
-def __getattr__(name: str) -> Any:
-    """Import the public names when they are first used, so that the command line answers at once."""
-    for home, names in _HOMES.items():
-        if name in names:
-            return getattr(import_module(f"selfsent.{home}"), name)
-    raise AttributeError(f"module 'selfsent' has no attribute {name!r}")
+__getattr__ = imported_from(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

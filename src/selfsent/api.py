@@ -18,12 +18,15 @@ from selfsent.methods.ranking import MinedBy
 from selfsent.models.encoder import Encoder
 from selfsent.models.encoding import Side, encode as encode_texts, telling_cuts
 from selfsent.models.export import Exported, check_export, export as export_graph
+from selfsent.models.loading import load_encoder
+from selfsent.models.opening import open_encoder
+from selfsent.models.table import Table
+from selfsent.naming import name_of
 from selfsent.pipeline import AnyBase, AnyMethod, Request, Source, train_once
 from selfsent.progress import Progress, shown
 from selfsent.report.run import Run
 from selfsent.search import Clusters, Pair, encode_corpus, find_clusters, most_similar_pairs
 from selfsent.search.pairs import by_words, candidates_for, in_input
-from selfsent.search.vectors import open_encoder
 from selfsent.settings import Settings, with_signature_of
 from selfsent.training.candidates import Candidates, mine as mine_candidates
 from selfsent.training.fit import isolated_rng
@@ -95,7 +98,7 @@ def train(
         return train_once(corpus, request, Path(output or "run"), resume, overwrite, display)
 
 
-Model = Encoder | str | PathLike[str]
+Model = Encoder | Table | str | PathLike[str]
 """An encoder, or the name of one: a run, a directory, `bundled`, a hub id."""
 
 
@@ -203,4 +206,5 @@ def export(model: Model, output: str | Path, *, normalize: bool = False, overwri
         SelfsentError: missing packages, an encoder that cannot be exported, or an unwritable directory.
     """
     check_export(Path(output), overwrite)
-    return export_graph(open_encoder(model), Path(output), normalize)
+    encoder = name_of(model)
+    return export_graph(load_encoder(encoder) if isinstance(encoder, str) else encoder, Path(output), normalize)

@@ -30,9 +30,8 @@ from selfsent.files import remove, write_json, write_text
 from selfsent.methods import METHODS, get_method, method_of
 from selfsent.methods.method import MethodOptions
 from selfsent.models.bases import resolve
-from selfsent.models.cross_encoder import is_cross_encoder
 from selfsent.models.loading import load_encoder
-from selfsent.models.saved import needs_selfsent
+from selfsent.models.saved import is_cross_encoder, needs_selfsent
 from selfsent.naming import name_of
 from selfsent.progress import Progress
 from selfsent.report.card import licence_of, model_card

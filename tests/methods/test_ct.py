@@ -7,7 +7,7 @@ import tiny
 from naive import comparisons
 from selfsent.errors import SettingsError
 from selfsent.methods.ct import CT
-from selfsent.models.encoding import pack
+from selfsent.models.packing import pack
 from selfsent.settings import Settings
 
 SENTENCES = tiny.make_sentences(40, seed=5)

@@ -11,8 +11,8 @@ from selfsent.data.targets import IGNORED
 from selfsent.methods import get_method
 from selfsent.methods.denoising import MLM, TSDAE
 from selfsent.models.decoders.transformer import SmallDecoder, TiedDecoder
-from selfsent.models.encoding import pack
 from selfsent.models.loading import load_encoder
+from selfsent.models.packing import pack
 from selfsent.settings import Settings
 
 LIKE_BERT = ("bert", "roberta", "xlm-roberta", "electra")

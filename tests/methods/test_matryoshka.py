@@ -12,8 +12,9 @@ from selfsent.errors import SettingsError
 from selfsent.methods import METHODS, get_method
 from selfsent.methods.matryoshka import all_sizes, of_sizes
 from selfsent.models.encoder import Encoder
-from selfsent.models.encoding import encode, pack
+from selfsent.models.encoding import encode
 from selfsent.models.loading import load_encoder
+from selfsent.models.packing import pack
 from selfsent.training.plan import make_plan
 
 SENTENCES = tiny.make_sentences(12, seed=2, words=(2, 7))

@@ -7,7 +7,7 @@ import torch
 
 from selfsent.errors import SettingsError
 from selfsent.methods import METHODS, SimCSE, get_method, method_of
-from selfsent.models import encoding
+from selfsent.models import packing
 from selfsent.models.loading import load_encoder
 from selfsent.settings import Settings
 from selfsent.training.plan import make_plan
@@ -133,7 +133,7 @@ LEARNERS = sorted({method.learner for method in METHODS.values()}, key=lambda le
 
 @pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: learner.__name__)
 def test_every_learner_has_inputs_and_an_example_that_runs(learner):
-    given = {"model": load_encoder("bundled-raw", "mean"), "load_encoder": load_encoder, "pack": encoding.pack}
+    given = {"model": load_encoder("bundled-raw", "mean"), "load_encoder": load_encoder, "pack": packing.pack}
     given |= {"torch": torch}
     text = learner.__doc__
     assert "| shape |" in text
@@ -143,5 +143,5 @@ def test_every_learner_has_inputs_and_an_example_that_runs(learner):
 
 
 def test_a_batch_is_packed_as_the_example_says():
-    (test,) = doctest.DocTestFinder(recurse=False).find(encoding.pack, globs=vars(encoding))
+    (test,) = doctest.DocTestFinder(recurse=False).find(packing.pack, globs=vars(packing))
     assert doctest.DocTestRunner().run(test) == (0, 3)

@@ -12,7 +12,7 @@ from selfsent.errors import SettingsError
 from selfsent.methods import get_method
 from selfsent.methods.contrast import in_batch_cross_entropy
 from selfsent.models.encoder import Encoder
-from selfsent.models.encoding import pack
+from selfsent.models.packing import pack
 from selfsent.training.plan import make_plan
 
 SENTENCES = tiny.make_sentences(22, seed=5, words=(1, 9))

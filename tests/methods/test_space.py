@@ -8,9 +8,10 @@ import tiny
 from selfsent.data.vector_files import unit
 from selfsent.errors import DataError, SettingsError
 from selfsent.methods import get_method
-from selfsent.models.encoding import encode, pack
+from selfsent.models.encoding import encode
 from selfsent.models.fingerprint import fingerprint, share_space
 from selfsent.models.loading import load_encoder
+from selfsent.models.packing import pack
 from selfsent.training.plan import make_plan
 
 SENTENCES = tiny.make_sentences(120, seed=4, words=(2, 9))

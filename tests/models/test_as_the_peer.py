@@ -182,7 +182,7 @@ def test_the_transformer_is_found_by_its_path_in_the_modules(base, tmp_path):
 
 def test_what_is_cut_is_the_beginning_where_the_tokenizer_says_so(base_of, tmp_path):
     from selfsent.data.views.tokens import Template, Tokens
-    from selfsent.models.encoding import pack
+    from selfsent.models.packing import pack
 
     base = shutil.copytree(base_of("bert"), tmp_path / "left")
     about = json.loads((base / "tokenizer_config.json").read_text())

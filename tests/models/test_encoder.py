@@ -220,7 +220,7 @@ def test_the_head_of_a_discriminator_is_no_head_for_words(tmp_path):
 @pytest.mark.full
 def test_a_small_decoder_runs_in_a_fresh_process(base_of):
     code = (
-        "import sys; from selfsent.models.loading import load_encoder; from selfsent.models.encoding import pack;"
+        "import sys; from selfsent.models.loading import load_encoder; from selfsent.models.packing import pack;"
         " from selfsent.methods import get_method; model = load_encoder(sys.argv[1]); method = get_method('tsdae');"
         " batch = pack(model, ['ba de', 'ko']); print(method.learner(model, method.options())([batch, batch]).count)"
     )

@@ -34,7 +34,7 @@ def test_the_order_of_the_sentences_is_kept(encoder, sentences, chunk, character
 @pytest.fixture
 def two_at_work(encoder, two_threads, monkeypatch):
     """Many batches, two threads, and those that took one; neither goes on before the other has one, too."""
-    monkeypatch.setattr("selfsent.models.encoding.TOKENS", {"cpu": 60})
+    monkeypatch.setattr("selfsent.models.packing.TOKENS", {"cpu": 60})
     seen, both = set(), threading.Barrier(2)
 
     def meet(*_):

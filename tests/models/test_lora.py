@@ -9,9 +9,10 @@ import tiny
 from selfsent import train
 from selfsent.errors import BaseEncoderError, SettingsError
 from selfsent.models.bases import known_elsewhere, weights_digest
-from selfsent.models.encoding import encode, pack
+from selfsent.models.encoding import encode
 from selfsent.models.loading import load_encoder
 from selfsent.models.lora import ALPHA, halve, merge, put_lora, restore_frozen
+from selfsent.models.packing import pack
 from slices import some
 
 SENTENCES = tiny.make_sentences(60)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from selfsent.data.corpus import Corpus
-    from selfsent.models.encoder import Encoder
+    from selfsent.models.encoding import Model
     from selfsent.search import Clusters
 
 SAMPLED = 10_000
@@ -111,7 +111,7 @@ class Cluster(Results):
         return old, cluster
 
     def _found(
-        self, model: Encoder, vectors: NDArray[np.float32], corpus: Corpus, old: tuple[Corpus, NDArray[np.int64]] | None
+        self, model: Model, vectors: NDArray[np.float32], corpus: Corpus, old: tuple[Corpus, NDArray[np.int64]] | None
     ) -> tuple[Clusters, tuple[Corpus, Clusters]]:
         """The groups of the corpus, and those of the texts by which they are named."""
         from selfsent.search import Clusters, encode_corpus, find_clusters

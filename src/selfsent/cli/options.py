@@ -17,7 +17,7 @@ from selfsent.settings import CorpusOptions, PairOptions, check_limits, setting
 
 if TYPE_CHECKING:
     from selfsent.data.corpus import Corpus
-    from selfsent.models.encoder import Encoder
+    from selfsent.models.encoding import Model
     from selfsent.search import Index
 
 
@@ -202,36 +202,33 @@ class Encoding(Command):
 
     def bits(self) -> Bits:
         """The given flags; prints a notice if this processor does not support them."""
-        from selfsent.models.precision import computes_bfloat16, computes_int8, inference_device
+        if self.fast or self.int8:
+            from selfsent.models.precision import computes_bfloat16, computes_int8, inference_device
 
-        device = inference_device()
-        short = computes_bfloat16(device)
-        if self.int8 and not computes_int8(device):
-            used = "bfloat16" if short else "float32"
-            notice(f"--int8 needs a CPU that multiplies bytes (AVX-512 VNNI): {used} is used")
-        elif self.fast and not short:
-            notice("--fast: this machine is no faster in bfloat16, so float32 is used")
+            device = inference_device()
+            short = computes_bfloat16(device)
+            if self.int8 and not computes_int8(device):
+                used = "bfloat16" if short else "float32"
+                notice(f"--int8 needs a CPU that multiplies bytes (AVX-512 VNNI): {used} is used")
+            elif self.fast and not short:
+                notice("--fast: this machine is no faster in bfloat16, so float32 is used")
         return {"fast": self.fast, "int8": self.int8}
 
-    def load(self, name: str, corpus: Corpus | None, seen: list[str] | None = None, size: int | None = None) -> Encoder:
+    def load(self, name: str, corpus: Corpus | None, seen: list[str] | None = None, size: int | None = None) -> Model:
         """An encoder, on a GPU if available, in the given precision, with at most `size` numbers in a vector.
 
         Prints notices about dropped rows of the corpus, and about text unfit for the encoder. Appends the encoder's
         fingerprint, as loaded, to `seen`.
         """
-        import numpy as np
-
-        from selfsent.models.loading import load_encoder
-        from selfsent.models.precision import inference_device, quicken
-        from selfsent.models.reading import LOOKED_AT, reading_notice
+        from selfsent.models.fingerprint import fingerprint
+        from selfsent.models.opening import open_encoder
+        from selfsent.models.table import Table
 
         if corpus and (odd := _rows_read(corpus)):
             notice(odd)
         bits = self.bits()
-        model = load_encoder(name)
+        model = open_encoder(name)
         if seen is not None:
-            from selfsent.models.fingerprint import fingerprint
-
             seen.append(fingerprint(model))
         size = getattr(self, "size", None) or size
         if size is not None:
@@ -240,9 +237,17 @@ class Encoding(Command):
             if model.sizes and size not in model.sizes:
                 notice(f"{name} was trained for vectors of {', '.join(map(str, model.sizes))} numbers, not {size}")
             model.cut(size)
-        model = model.to(inference_device())
-        if corpus and (line := reading_notice(model, corpus.texts(np.arange(min(len(corpus), LOOKED_AT))))):
-            notice(line)
+        if corpus:
+            import numpy as np
+
+            from selfsent.models.reading import LOOKED_AT, reading_notice
+
+            if line := reading_notice(model, corpus.texts(np.arange(min(len(corpus), LOOKED_AT)))):
+                notice(line)
+        if isinstance(model, Table):
+            return model
+        from selfsent.models.precision import quicken
+
         return quicken(model, **bits)
 
 
@@ -254,7 +259,7 @@ class Asking(Encoding):
         None, "where the model of the index is now (default: where it was), or a student of it", needs="index"
     )
 
-    def encoder_of(self, index: Index) -> Encoder:
+    def encoder_of(self, index: Index) -> Model:
         """The encoder of the queries of an index, by its stored name or `--model`.
 
         Raises:

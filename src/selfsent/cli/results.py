@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from selfsent.data.corpus import Corpus
     from selfsent.data.vector_files import VectorsFile
-    from selfsent.models.encoder import Encoder
+    from selfsent.models.encoding import Model
 
 LANGUAGE: Any = setting(None, "language of stems to compare words by, or none (default: that of most texts)")
 
@@ -64,7 +64,7 @@ class Results(WithVectors):
         if self.output:
             check_table(Path(self.output))
 
-    def vectors(self, model: Encoder, corpus: Corpus, stored: VectorsFile | None) -> NDArray[np.float32]:
+    def vectors(self, model: Model, corpus: Corpus, stored: VectorsFile | None) -> NDArray[np.float32]:
         """The vectors of the corpus' distinct texts, from `--encoded` or computed."""
         from selfsent.search import encode_corpus
 

@@ -19,7 +19,7 @@ from selfsent.settings import setting
 if TYPE_CHECKING:
     from selfsent.data.corpus import Corpus
     from selfsent.evaluation.rerank import Reranker
-    from selfsent.models.encoder import Encoder
+    from selfsent.models.encoding import Model
     from selfsent.search import Hit, Index
 
     Found = list[list[Hit]]
@@ -196,7 +196,7 @@ def _weight(text: str) -> float | str:
         raise SettingsError(f"{text!r} is no number, and not {AUTO}") from None
 
 
-def _chosen_weight(model: Encoder, corpus: Corpus) -> float:
+def _chosen_weight(model: Model, corpus: Corpus) -> float:
     """The weight of words by an exam from the texts; the model's own if nothing can be asked."""
     from selfsent.evaluation.exam import draw_exam, texts_of
     from selfsent.evaluation.exam_models import chosen_weight

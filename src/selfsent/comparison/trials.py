@@ -16,9 +16,8 @@ from selfsent.errors import BaseEncoderError, SettingsError
 from selfsent.evaluation.load_scorer import is_directory_or_id
 from selfsent.methods import METHODS, get_method
 from selfsent.models.bases import resolve
-from selfsent.models.cross_encoder import is_cross_encoder
 from selfsent.models.loading import load_encoder
-from selfsent.models.saved import is_static, is_trained_transformer
+from selfsent.models.saved import is_cross_encoder, is_static, is_trained_transformer
 from selfsent.naming import name_of
 from selfsent.settings import DURATIONS
 from selfsent.training.defaults import for_single

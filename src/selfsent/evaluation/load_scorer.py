@@ -23,9 +23,10 @@ from selfsent.evaluation.word_vectors import WordVectors, words_file
 from selfsent.files import cache_folder
 from selfsent.foreign.transformers import silent
 from selfsent.models.bases import resolve
-from selfsent.models.cross_encoder import is_cross_encoder
+from selfsent.models.encoding import Side, encode, prompt_of
 from selfsent.models.fingerprint import files_fingerprint
-from selfsent.models.saved import saved_pooling
+from selfsent.models.opening import is_encoder, open_table
+from selfsent.models.saved import is_cross_encoder, saved_pooling
 from selfsent.naming import name_of
 
 __all__ = ["PairScorer", "Scorer", "check_model", "check_pooling", "load_object", "load_scorer"]
@@ -74,9 +75,7 @@ def load_scorer(
             return _from_directory(resolve(model), label, fast, int8, pooling)
         return _from_name(model, label)
     label = name or _own_name(model)
-    from selfsent.models.encoder import Encoder
-
-    if isinstance(model, Encoder):
+    if is_encoder(model):
         return scorer_of(model, label)
     directory = _directory_of(model)
     corpora, methods = (trained_on(directory), trained_by(directory)) if directory else ((), ())
@@ -183,13 +182,16 @@ def _of_peer(kind: str, directory: Path, label: str, **options: Any) -> Scorer:
 
 def _from_directory(directory: Path, label: str, fast: bool, int8: bool, pooling: str | None) -> Scorer:
     """A model without padding if selfsent supports it, otherwise through sentence-transformers."""
+    if pooling is None and is_cross_encoder(directory):
+        return _of_peer("CrossEncoder", directory, label)
+    trained = trained_on(directory), trained_by(directory)
+    if pooling is None and (table := open_table(directory)) is not None:
+        return scorer_of(table, label, trained=trained)
     import torch
 
     from selfsent.models.loading import load_encoder, transformer_alone
     from selfsent.models.precision import inference_device, quick_precision, quicken
 
-    if pooling is None and is_cross_encoder(directory):
-        return _of_peer("CrossEncoder", directory, label)
     device = inference_device()
     try:
         model = load_encoder(directory)
@@ -206,22 +208,19 @@ def _from_directory(directory: Path, label: str, fast: bool, int8: bool, pooling
         fast = int8 = False
     quicken(model, fast=fast, int8=int8)
     described = _in(quick_precision(device, fast=fast, int8=int8), model.pooling)
-    return scorer_of(model, label, described, (trained_on(directory), trained_by(directory)))
+    return scorer_of(model, label, described, trained)
 
 
 def scorer_of(model: Any, label: str, pooling: str | None = None, trained: tuple[Any, Any] = ((), ())) -> Scorer:
     """A model of selfsent as evaluation takes it, with its prompts and weight of words.
 
     Args:
-        model: a `selfsent.models.encoder.Encoder`; a `CrossEncoder` scores pairs.
+        model: a `selfsent.models.encoder.Encoder`, of which a `CrossEncoder` scores pairs, or a `Table`.
         label: its name in results.
         pooling: for the signature; by default its own.
         trained: known training corpora and methods.
     """
-    from selfsent.models.cross_encoder import CrossEncoder
-    from selfsent.models.encoding import Side, encode, prompt_of
-
-    if isinstance(model, CrossEncoder):
+    if hasattr(model, "peer"):  # a cross-encoder
         return load_scorer(model.peer, name=label)
     sides: tuple[Side, Side] = ("query", "document")
     apart = [partial(encode, model, side=s) if prompt_of(model, s) != prompt_of(model) else None for s in sides]
@@ -257,8 +256,6 @@ def load_object(path: str) -> Any:
 
 def _sides_of(model: Any) -> list[Encode | None]:
     """A model's functions for queries and documents, if they differ from its default by a prompt or route."""
-    from selfsent.models.encoding import Side, prompt_of
-
     sides: tuple[Side, Side] = ("query", "document")
     apart = [side for side in sides if callable(getattr(model, f"encode_{side}", None))]
     if _is_peer(model) and not any(type(module).__name__ == "Router" for module in model.modules()):

@@ -24,7 +24,6 @@ from selfsent.evaluation.tasks.beir import Searched, read_tasks
 from selfsent.evaluation.tasks.context import CONTEXT, ContextTask
 from selfsent.evaluation.tasks.published import Task
 from selfsent.evaluation.tasks.retrieval import RetrievalTask
-from selfsent.methods import METHODS
 from selfsent.naming import names
 from selfsent.progress import Progress
 
@@ -143,7 +142,7 @@ def evaluate(
         corpus = read_corpus(documents, split_sentences=None, clean=clean)
     scorer = load_scorer(model, name=name, fast=fast, int8=int8, pooling=pooling)
     leaked = holds_stsb(scorer.trained_on)
-    aimed = any(name in METHODS and METHODS[name].aims_at_context for name in scorer.trained_by)
+    aimed = corpus is not None and _aims_at_context(scorer.trained_by)
     options = dict.fromkeys(catalogue.TRANSFER, how)
     tasks: dict[str, Callable[[], Score]] = {
         each: partial(TASKS[each], scorer, store, **options.get(each, {})) for each in chosen
@@ -171,6 +170,15 @@ def evaluate(
         missing, reason = next(iter(absent.items()))
         raise DataError(f"nothing of {suite or ', '.join(chosen)} could be scored; {missing} is absent: {reason}")
     return Result(name or scorer.name, scores, suite, SUITES[suite].averaged if suite else (), absent)
+
+
+def _aims_at_context(trained_by: Sequence[str]) -> bool:
+    """Whether one of the methods that trained an encoder aims at what `context` measures."""
+    if not trained_by:
+        return False
+    from selfsent.methods import METHODS
+
+    return any(name in METHODS and METHODS[name].aims_at_context for name in trained_by)
 
 
 def check_request(

@@ -18,8 +18,8 @@ from selfsent.methods.contrast import list_loss, margin_loss, ranking_loss, simi
 from selfsent.methods.method import Learner, Loss, Method
 from selfsent.methods.positives import LONG, POSITIVES, ViewOptions
 from selfsent.models.bases import resolve
-from selfsent.models.cross_encoder import is_cross_encoder
 from selfsent.models.encoder import Encoder
+from selfsent.models.saved import is_cross_encoder
 from selfsent.settings import Settings, setting
 
 _KEEP_BASE = (

@@ -8,7 +8,6 @@ from typing import Any, cast
 from torch import Tensor, nn
 
 from selfsent.data.packed import Packed
-from selfsent.files import read_json
 from selfsent.foreign.transformers import silent
 from selfsent.models.encoder import Encoder
 from selfsent.models.heads.language_model import save_head
@@ -72,11 +71,3 @@ class CrossEncoder(Encoder):
             self.peer.save(str(directory), create_model_card=False)
         if self.language_model_head is not None:
             save_head(self.language_model_head, directory, self.transformer)
-
-
-def is_cross_encoder(directory: Path) -> bool:
-    """Whether a directory holds a CrossEncoder of sentence-transformers, of any version."""
-    if (directory / "modules.json").exists():
-        return read_json(directory / "config_sentence_transformers.json").get("model_type") == "CrossEncoder"
-    architectures = read_json(directory / "config.json").get("architectures") or [""]
-    return str(architectures[0]).endswith("ForSequenceClassification")

@@ -3,31 +3,57 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from selfsent.models.bases import resolve
-from selfsent.models.encoder import Encoder
-from selfsent.models.encoding import prompt_of
+from selfsent.models.encoding import longest_of, prompt_of
+from selfsent.models.table import Table
+
+if TYPE_CHECKING:
+    from selfsent.models.encoding import Model
+
+_FLOAT = "torch.float32"
+"""The type of a table's numbers, once they are read."""
 
 
-def fingerprint(model: Encoder) -> str:
+def fingerprint(model: Model) -> str:
     """A digest of an encoder that is the same for every copy and changes with any training.
 
     It depends on weights, vocabulary, modules, pooling, longest input and prompts. Compute it before `quicken`, which
     changes weights.
     """
-    kinds = [type(module).__name__ for module in model.sentence_transformer]
     prompts = dict.fromkeys((prompt_of(model), prompt_of(model, "document")))
-    about = [kinds, model.pooling, model.tokenizer.model_max_length, *prompts]
-    about += ["prompts left out"] * any(map(model.left_out, prompts))
+    about: list[Any] = [_kinds(model), model.pooling, longest_of(model), *prompts]
+    if not isinstance(model, Table):
+        about += ["prompts left out"] * any(map(model.left_out, prompts))
     found = hashlib.sha256(repr(about).encode())
     found.update(repr(sorted(model.tokenizer.get_vocab().items())).encode())
+    for kind, parts in _weights(model):
+        found.update(kind.encode())
+        for part in parts:
+            found.update(np.ascontiguousarray(part).data)
+    return found.hexdigest()[:16]
+
+
+def _kinds(model: Model) -> list[str]:
+    """The names of the modules of an encoder, as sentence-transformers has them."""
+    if isinstance(model, Table):
+        return ["StaticEmbedding", *(module.kind for module in model.after)]
+    return [type(module).__name__ for module in model.sentence_transformer]
+
+
+def _weights(model: Model) -> Iterator[tuple[str, Iterable[Any]]]:
+    """The type of each weight, and its numbers as float32, in parts."""
+    if isinstance(model, Table):
+        yield _FLOAT, model.rows.parts()
+        yield from ((_FLOAT, [array]) for module in model.after for array in module.arrays.values())
+        return
     for name, tensor in model.sentence_transformer.state_dict().items():
         if ".pooler." not in name:  # nothing reads it, and where a checkpoint has none it is random in every process
-            found.update(str(tensor.dtype).encode())
-            found.update(np.ascontiguousarray(tensor.detach().cpu().float().numpy()).data)
-    return found.hexdigest()[:16]
+            yield str(tensor.dtype), [tensor.detach().cpu().float().numpy()]
 
 
 def share_space(one: tuple[str, str], other: tuple[str, str]) -> bool:

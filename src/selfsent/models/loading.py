@@ -13,18 +13,19 @@ from torch import nn
 from selfsent.errors import BaseEncoderError, SelfsentError, first_line
 from selfsent.files import read_json
 from selfsent.foreign.transformers import silent
-from selfsent.lexical.scores import LARGEST, SEARCH_FILE
 from selfsent.models.bases import below_adapter, resolve
 from selfsent.models.dropout import DROPOUTS, without_dropout
 from selfsent.models.encoder import Encoder, pooling_index
-from selfsent.models.encoding import pack, prompt_of
+from selfsent.models.encoding import prompt_of
 from selfsent.models.heads.language_model import HEAD_FILE, load_head, predicts_by_decoder
 from selfsent.models.heads.layers import is_layer_mean
 from selfsent.models.heads.options import CNN_POOL, POOLINGS, Pooling
 from selfsent.models.lora import merge, require_peft
+from selfsent.models.packing import pack
 from selfsent.models.prompts import Prompts
-from selfsent.models.saved import is_static, load_sentence_transformer, modules_of, transformer_folder
-from selfsent.models.static import LONGEST, PlainTable, StaticEncoder, rows_of_model2vec
+from selfsent.models.saved import is_static, load_sentence_transformer, modules_of, tell_search, transformer_folder
+from selfsent.models.static import PlainTable, StaticEncoder, rows_of_model2vec
+from selfsent.models.table import LONGEST, check_rows
 from selfsent.models.token_states import position_offset
 
 _PROBE = "The printer on the second floor does not answer. "
@@ -66,7 +67,7 @@ def load_encoder(
             encoder = _load_transformer(base, directory, pooling, dropout, keep_adapter)
         if dropout and encoder.is_static:
             raise BaseEncoderError(f"{base} is a table of token vectors, without dropout: leave out `dropout`")
-        _check_rows(base, encoder)
+        check_rows(base, encoder.tokenizer.get_vocab(), encoder.vocabulary_size)
         _truncate(encoder)
         difference = None if encoder.is_static else _difference_to_peer(encoder)
     except SelfsentError:
@@ -76,13 +77,7 @@ def load_encoder(
     if difference:
         other = f"other {difference} than sentence-transformers does, which may use a chat template"
         raise BaseEncoderError(f"selfsent cannot use {base}: for the same text it gets {other}")
-    if (directory / SEARCH_FILE).is_file():
-        about = read_json(directory / SEARCH_FILE)
-        weight = about.get("lexical_weight")
-        if not isinstance(weight, int | float) or not 0 <= weight <= LARGEST:
-            raise BaseEncoderError(f"{base}: {SEARCH_FILE} must say lexical_weight, a number of 0 to {LARGEST:,}")
-        encoder.lexical_weight = float(weight)
-        encoder.sizes, encoder.space = tuple(map(int, about.get("sizes", ()))), str(about.get("space", ""))
+    tell_search(encoder, directory, base)
     if prompts is not None:
         prompts.put(encoder)
     return encoder
@@ -91,15 +86,6 @@ def load_encoder(
 def load_prompted(base: str | Path) -> Encoder:
     """An encoder with its prompts as a run would train it: before texts of one kind, too."""
     return load_encoder(base, prompts=Prompts.of(resolve(base)))
-
-
-def _check_rows(base: str | Path, encoder: Encoder) -> None:
-    """Reject a tokenizer that numbers a token beyond the embeddings, which would end in the middle of some text."""
-    last, rows = max(encoder.tokenizer.get_vocab().values(), default=-1), encoder.vocabulary_size
-    if last >= rows:
-        problem = f"{base}: its tokenizer numbers tokens up to {last:,}, and it has embeddings up to {rows - 1:,} only"
-        advice = "take the tokenizer that it was saved with, or give it rows for the new tokens and save it"
-        raise BaseEncoderError(f"{problem}: {advice}")
 
 
 def _load_static(directory: Path) -> StaticEncoder:

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from selfsent.data.corpus.clean import UNSPACED
-from selfsent.models.encoder import Encoder
+from selfsent.models.encoding import token_ids
+from selfsent.models.table import Table
+
+if TYPE_CHECKING:
+    from selfsent.models.encoding import Model
 
 LOOKED_AT = 500
 """Number of sentences examined, from the first."""
@@ -25,7 +30,7 @@ _ONE_LANGUAGE = range(8_000, 60_000)
 _WORD = re.compile(r"[^\W\d_]{3,}")
 
 
-def reading_notice(model: Encoder, texts: Sequence[str]) -> str | None:
+def reading_notice(model: Model, texts: Sequence[str]) -> str | None:
     """Notice shown when an encoder can hardly read some sentences, or was made for another language; mostly None."""
     if (share := unknown_share(model, texts)) >= UNKNOWN:
         fact = f"{share:.0%} of the tokens are unknown to this encoder"
@@ -37,23 +42,18 @@ def reading_notice(model: Encoder, texts: Sequence[str]) -> str | None:
     return None
 
 
-def unknown_share(model: Encoder, texts: Sequence[str]) -> float:
+def unknown_share(model: Model, texts: Sequence[str]) -> float:
     """Share of the tokens of some sentences that the encoder's tokenizer does not know, from 0 to 1."""
-    ids = [token for sentence in _ids(model, texts) for token in sentence]
-    return ids.count(model.tokenizer.unk_token_id) / max(1, len(ids))
+    ids = [token for sentence in token_ids(model, texts, special=False) for token in sentence]
+    unknown = model.unknown if isinstance(model, Table) else model.tokenizer.unk_token_id
+    return sum(token == unknown for token in ids) / max(1, len(ids))
 
 
-def pieces_of_a_word(model: Encoder, texts: Sequence[str]) -> float:
+def pieces_of_a_word(model: Model, texts: Sequence[str]) -> float:
     """Mean number of tokens of a word of three letters or more; 0 where there are too few words.
 
     Scripts without spaces, and names in capitals, are left out: what a word is there the tokenizer alone knows.
     """
     words = [word for text in texts for word in _WORD.findall(text) if not (word.isupper() or UNSPACED.search(word))]
     lines = [" ".join(words[begin : begin + _LINE]) for begin in range(0, len(words), _LINE)]
-    return sum(map(len, _ids(model, lines))) / len(words) if len(words) >= _FEWEST else 0.0
-
-
-def _ids(model: Encoder, texts: Sequence[str]) -> list[list[int]]:
-    options = {"add_special_tokens": False, "truncation": True, "max_length": model.tokenizer.model_max_length}
-    found: list[list[int]] = model.tokenizer(list(texts), **options)["input_ids"]
-    return found
+    return sum(map(len, token_ids(model, lines, special=False))) / len(words) if len(words) >= _FEWEST else 0.0

@@ -22,14 +22,10 @@ from selfsent.data.tokenizing import CachedTokenizer
 from selfsent.foreign.transformers import set_backend
 from selfsent.lexical.scores import SEARCH_WEIGHT
 from selfsent.models.encoder import Encoder
+from selfsent.models.table import CONFIG, LONGEST, PLAIN, WEIGHTS
 
-LONGEST = 1 << 20
-"""Tokens read of a text by an encoder without positions: these cannot run out, but memory can."""
 _SPREAD = 0.1
 """Standard deviation of the numbers in a new table."""
-_CONFIG, _WEIGHTS = "config_sentence_transformers.json", "model.safetensors"
-_PLAIN = {"__version__", "default_prompt_name", "model_type", "prompts", "similarity_fn_name"}
-"""Keys of the configuration that a plain table may have."""
 
 
 class StaticEmbedding(nn.Module):
@@ -56,7 +52,7 @@ class PlainTable(nn.Sequential):
 
     def __init__(self, table: StaticEmbedding, module: dict[str, Any], config: dict[str, Any]) -> None:
         super().__init__(table)
-        self._json: dict[str, Any] = {"modules.json": [{**module, "path": ""}], _CONFIG: config}
+        self._json: dict[str, Any] = {"modules.json": [{**module, "path": ""}], CONFIG: config}
         self.prompts: dict[str, str] = {}
         self.default_prompt_name: str | None = None
 
@@ -64,14 +60,14 @@ class PlainTable(nn.Sequential):
     def read(cls, directory: Path) -> PlainTable | None:
         """The table in a directory, in float32; None if only sentence-transformers knows all that is in it."""
         module, *others = json.loads((directory / "modules.json").read_text(encoding="utf-8"))
-        path = directory / _CONFIG
+        path = directory / CONFIG
         config = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
         prompts = [config.get("default_prompt_name"), *config.get("prompts", {}).values()]
         folder = directory / module["path"]
-        foreign = not module["type"].startswith("sentence_transformers.") or not (folder / _WEIGHTS).is_file()
-        if others or foreign or any(prompts) or config.keys() - _PLAIN:
+        foreign = not module["type"].startswith("sentence_transformers.") or not (folder / WEIGHTS).is_file()
+        if others or foreign or any(prompts) or config.keys() - PLAIN:
             return None
-        weights = load_file(folder / _WEIGHTS)
+        weights = load_file(folder / WEIGHTS)
         if weights.keys() != {"embedding.weight"}:
             return None
         tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
@@ -94,7 +90,7 @@ class PlainTable(nn.Sequential):
             modules = [ordinary.StaticEmbedding(table.tokenizer, embedding_weights=weights), *list(self)[1:]]
             options: dict[str, Any] = {"device": str(weights.device), "prompts": self.prompts}
             options["default_prompt_name"] = self.default_prompt_name
-            options["similarity_fn_name"] = self._json[_CONFIG].get("similarity_fn_name")
+            options["similarity_fn_name"] = self._json[CONFIG].get("similarity_fn_name")
             whole = SentenceTransformer(modules=modules, **options)
             whole.save(path, create_model_card=create_model_card)
             return
@@ -102,10 +98,10 @@ class PlainTable(nn.Sequential):
         folder.mkdir(parents=True, exist_ok=True)
         asked = {"prompts": self.prompts, "default_prompt_name": self.default_prompt_name}
         if any(self.prompts.values()):
-            self._json[_CONFIG] = {**self._json[_CONFIG], **asked}
+            self._json[CONFIG] = {**self._json[CONFIG], **asked}
         for name, content in self._json.items():
             (folder / name).write_text(json.dumps(content, indent=2), encoding="utf-8")
-        save_file({"embedding.weight": weights}, folder / _WEIGHTS)
+        save_file({"embedding.weight": weights}, folder / WEIGHTS)
         table.tokenizer.save(str(folder / "tokenizer.json"))
 
 

@@ -10,8 +10,7 @@ from typing import Any
 
 from selfsent.display import text_of
 from selfsent.errors import RunError
-from selfsent.models.cross_encoder import is_cross_encoder
-from selfsent.models.saved import load_sentence_transformer
+from selfsent.models.saved import is_cross_encoder, load_sentence_transformer
 from selfsent.report.run_page import run_page
 from selfsent.report.scores import scores_table
 from selfsent.report.warranted import warranty_table

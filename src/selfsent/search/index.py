@@ -13,26 +13,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from selfsent.data.corpus import Corpus, read_corpus
 from selfsent.data.vector_files import VectorsFile, unit
 from selfsent.display import counted
 from selfsent.errors import ONE_STRING, DataError, SettingsError
 from selfsent.lexical import Analyzer
 from selfsent.lexical.scores import check_weight
 from selfsent.models.fingerprint import fingerprint, share_space
+from selfsent.models.opening import open_encoder
 from selfsent.naming import name_of
 from selfsent.search import index_writer
 from selfsent.search.index_files import READ_WHOLE, ROW, IndexFiles, condition, in_groups, of_newest, stamp_of
 from selfsent.search.index_state import Best, State
 from selfsent.search.index_writer import Added
 from selfsent.search.nearest import Hit, rerank_hits
-from selfsent.search.vectors import open_encoder
 
 if TYPE_CHECKING:
     import sqlite3
 
+    from selfsent.data.corpus import Corpus
     from selfsent.evaluation.rerank import Reranker
-    from selfsent.models.encoder import Encoder
+    from selfsent.models.encoding import Model
 
     Where = str | Sequence[str] | None
 
@@ -320,7 +320,7 @@ class Index:
     def upsert(
         self,
         corpus: Corpus | Any,
-        encoder: Encoder | str | None = None,
+        encoder: Model | str | None = None,
         advance: Callable[[int], None] = lambda count: None,
         file: VectorsFile | None = None,
     ) -> Added:
@@ -341,6 +341,8 @@ class Index:
             DataError: another encoder, or a damaged index or file.
             OutputError: it cannot be written.
         """
+        from selfsent.data.corpus import Corpus, read_corpus
+
         model = open_encoder(encoder or self.model)
         self.check_model(fingerprint(model), str(name_of(encoder or self.model)), model.space)
         if model.embedding_size > self.size:

@@ -8,15 +8,17 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from selfsent.data.corpus import Corpus
 from selfsent.data.corpus.batch import as_kind
 from selfsent.lexical import Analyzer
 from selfsent.search.index_files import ROW, cells_of
+
+if TYPE_CHECKING:
+    from selfsent.data.corpus import Corpus
 
 TOGETHER = 8192
 """Texts or rows of the input at a time."""

@@ -9,18 +9,16 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from selfsent.data.corpus import Corpus
 from selfsent.data.vector_files import VectorsFile, unit
 from selfsent.errors import DataError, OutputError, SettingsError
 from selfsent.files import STALE, atomic_directory, sweep_half_written, write_json
 from selfsent.integrity import signed
 from selfsent.lexical import Analyzer
-from selfsent.models.encoder import Encoder
 from selfsent.search import index_files
 from selfsent.search.index_files import VERSION, IndexFiles, cells_of, in_groups, is_index, of_newest, stamp_of
 from selfsent.search.index_rows import TOGETHER, RowWriter
@@ -29,6 +27,10 @@ from selfsent.search.ivf import IVF, Bits, training_rows
 from selfsent.search.nearest import corpus_language
 from selfsent.search.vectors import corpus_vectors
 from selfsent.version import __version__
+
+if TYPE_CHECKING:
+    from selfsent.data.corpus import Corpus
+    from selfsent.models.encoding import Model
 
 MIN_RECALL = 0.95
 """Default recall of the ten nearest neighbours."""
@@ -69,7 +71,7 @@ def check_index_output(output: Path, add: bool, overwrite: bool) -> None:
 
 
 def write_index(
-    encoder: Encoder,
+    encoder: Model,
     corpus: Corpus,
     output: Path,
     model: str,
@@ -129,7 +131,7 @@ def write_index(
 
 def add(
     files: IndexFiles,
-    encoder: Encoder,
+    encoder: Model,
     corpus: Corpus,
     advance: Callable[[int], None] = lambda count: None,
     file: VectorsFile | None = None,
@@ -233,7 +235,7 @@ def check_alike(files: IndexFiles, corpus: Corpus) -> None:
 
 @contextmanager
 def _staged(
-    encoder: Encoder, corpus: Corpus, file: VectorsFile | None, advance: Callable[[int], None], folder: Path
+    encoder: Model, corpus: Corpus, file: VectorsFile | None, advance: Callable[[int], None], folder: Path
 ) -> Iterator[NDArray[np.float16]]:
     """The vectors (n, d) of a corpus in a file without a name, which nothing that happens leaves behind."""
     with tempfile.TemporaryFile(dir=folder) as stream:

@@ -10,18 +10,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from selfsent.data.corpus import Corpus
 from selfsent.data.vector_files import VectorsFile, unit
 from selfsent.errors import ONE_STRING, SettingsError
 from selfsent.lexical import BM25, Analyzer, language_of
 from selfsent.lexical.analyzer import SAMPLED
 from selfsent.lexical.scores import check_weight, hybrid
-from selfsent.models.encoder import Encoder
 from selfsent.models.encoding import encode
-from selfsent.search.vectors import corpus_vectors, open_encoder, sentences
+from selfsent.models.opening import open_encoder
+from selfsent.search.vectors import corpus_vectors, sentences
 
 if TYPE_CHECKING:
+    from selfsent.data.corpus import Corpus
     from selfsent.evaluation.rerank import Reranker
+    from selfsent.models.encoding import Model
 
 _COUNTED_TOGETHER = 256
 _RERANKED_TOGETHER = 64
@@ -48,7 +49,7 @@ class Hit(NamedTuple):
 
 
 def search(
-    model: Encoder | str | os.PathLike[str],
+    model: Model | str | os.PathLike[str],
     corpus: Corpus,
     queries: list[str],
     top: int = 10,

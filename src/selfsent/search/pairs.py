@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from selfsent.lexical import Analyzer, WordCounts
@@ -83,28 +82,27 @@ class TopPairs:
         if len(keep) == self.top:
             self.bar = float(self._cosine[-1])
 
-    def add_block(self, block: torch.Tensor, rows: Integers, columns: Integers) -> None:
+    def add_block(self, block: Vectors, rows: Integers, columns: Integers) -> None:
         """Add a block of cosines (rows, columns) of rows (rows,) and columns (columns,)."""
-        if not block.numel() or not self.top or float(block.max()) < self.bar:
+        if not block.size or not self.top or float(block.max()) < self.bar:
             return
-        flat = block.flatten()
-        index = (flat >= self.bar).nonzero()[:, 0]
+        flat = block.ravel()
+        index = np.flatnonzero(flat >= self.bar)
         cosine = flat[index]
         if len(index) > self.top:
-            last = cosine.topk(self.top).values[-1]
-            above = cosine > last
-            equal = (cosine == last).nonzero()[: self.top - int(above.sum()), 0]  # smaller rows first
-            chosen = torch.cat([above.nonzero()[:, 0], equal])
+            last = np.partition(cosine, len(cosine) - self.top)[len(cosine) - self.top]
+            above = np.flatnonzero(cosine > last)
+            equal = np.flatnonzero(cosine == last)[: self.top - len(above)]  # smaller rows first
+            chosen = np.concatenate([above, equal])
             index, cosine = index[chosen], cosine[chosen]
         width = block.shape[1]
-        self.add(cosine.numpy(), rows[(index // width).numpy()], columns[(index % width).numpy()])
+        self.add(cosine, rows[index // width], columns[index % width])
 
     def pairs(self) -> list[Pair]:
         """The pairs, best first."""
         return list(map(Pair, self._cosine.tolist(), *self._pairs.tolist()))
 
 
-@torch.inference_mode()
 def most_similar_pairs(
     vectors: Vectors, top: int = 100, threshold: float = -1.0, advance: Callable[[int], None] = lambda count: None
 ) -> list[Pair]:
@@ -118,19 +116,18 @@ def most_similar_pairs(
         threshold: minimum cosine.
         advance: called with the number of rows done since the last call, n in total.
     """
-    best, rows = TopPairs(top, threshold), torch.from_numpy(vectors)
-    for low in range(0, len(rows), ROWS):
-        band = rows[low : low + ROWS]
-        for left in range(low // COLUMNS * COLUMNS, len(rows), COLUMNS):
-            block = band @ rows[left : left + COLUMNS].T
+    best = TopPairs(top, threshold)
+    for low in range(0, len(vectors), ROWS):
+        band = vectors[low : low + ROWS]
+        for left in range(low // COLUMNS * COLUMNS, len(vectors), COLUMNS):
+            block = band @ vectors[left : left + COLUMNS].T
             if left < low + ROWS:  # on the diagonal: each pair once, without self-pairs
-                block.masked_fill_(torch.ones_like(block, dtype=torch.bool).tril(low - left), -torch.inf)
+                block[np.tri(block.shape[0], block.shape[1], low - left, dtype=bool)] = -np.inf
             best.add_block(block, np.arange(low, low + len(block)), np.arange(left, left + block.shape[1]))
         advance(len(band))
     return best.pairs()
 
 
-@torch.inference_mode()
 def approximate_pairs(
     vectors: Vectors,
     top: int = 100,
@@ -168,7 +165,7 @@ def approximate_pairs(
     is_sampled = np.zeros(len(vectors), dtype=bool)
     is_sampled[sample] = True
     best, found, expected = TopPairs(candidates or top, threshold), TopPairs(top, threshold), TopPairs(top, threshold)
-    queries = torch.from_numpy(vectors[sample])
+    queries = vectors[sample]
     for rows in parts:
         near, neighbours = ivf.search(vectors[rows], NEIGHBOURS + 1)
         cosine, first, second = near.ravel(), np.repeat(rows, neighbours.shape[1]), neighbours.ravel()
@@ -180,9 +177,9 @@ def approximate_pairs(
         cosine = np.einsum("nd,nd->n", vectors[first], vectors[second])
         best.add(cosine, first, second)
         found.add(cosine[sampled], first[sampled], second[sampled])
-        cosines = queries @ torch.from_numpy(vectors[rows]).T
+        cosines = queries @ vectors[rows].T
         # Pairs within the sample occur twice, and rows pair with themselves.
-        cosines[torch.from_numpy(is_sampled[rows] & (rows <= sample[:, None]))] = -torch.inf
+        cosines[is_sampled[rows] & (rows <= sample[:, None])] = -np.inf
         expected.add_block(cosines, sample, rows)
         advance(len(rows))
     wanted = {pair[1:3] for pair in expected.pairs()}

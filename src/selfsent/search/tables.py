@@ -8,11 +8,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from selfsent.data.corpus import Corpus
 from selfsent.errors import SettingsError
 from selfsent.files import atomic_file
 from selfsent.search.clusters import Clusters
@@ -20,6 +19,9 @@ from selfsent.search.index import Index
 from selfsent.search.nearest import Hit
 from selfsent.search.pairs import Pair
 from selfsent.search.vectors import ARROW_TYPES
+
+if TYPE_CHECKING:
+    from selfsent.data.corpus import Corpus
 
 TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
 RESERVED = ("query", "cosine", "words", "cluster", "row", "sentence", "repeats", "text", "embedding")

@@ -10,25 +10,26 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
-from selfsent.data.corpus import Corpus
 from selfsent.data.vector_files import VectorsFile, unit
 from selfsent.display import counted
 from selfsent.errors import DataError, OutputError, SettingsError
 from selfsent.files import atomic_file, output_errors
 from selfsent.locks import lock_directory
 from selfsent.models import encoding
-from selfsent.models.encoder import Encoder
 from selfsent.models.encoding import CHUNK, Side, encode, encode_stream, prompt_of, telling_cuts
 from selfsent.models.fingerprint import fingerprint
-from selfsent.models.loading import load_encoder
-from selfsent.models.precision import inference_device
-from selfsent.naming import name_of
+from selfsent.models.opening import open_encoder
+from selfsent.models.table import Table
 from selfsent.resumable import RowTable
+
+if TYPE_CHECKING:
+    from selfsent.data.corpus import Corpus
+    from selfsent.models.encoding import Model
 
 FORMATS = (".npy", ".parquet")
 ARROW_TYPES = {bool: "bool", int: "int64", float: "float64", str: "string"}
@@ -55,21 +56,6 @@ class Encoded:
     zeros: int
 
 
-def open_encoder(model: Encoder | str | os.PathLike[str]) -> Encoder:
-    """The given encoder, or the one of that name on a GPU if available.
-
-    Raises:
-        BaseEncoderError: no encoder of that name.
-        SettingsError: neither an encoder nor a name.
-    """
-    named = name_of(model)
-    if isinstance(named, str):
-        return load_encoder(named).to(inference_device()).eval()
-    if not isinstance(named, Encoder):
-        raise SettingsError(f"{type(named).__name__} is no encoder of selfsent: give its directory")
-    return named
-
-
 def sentences(corpus: Corpus, start: int = 0) -> Iterator[str]:
     """The distinct sentences of a corpus from `start` on, few in memory at a time."""
     return islice((text for batch in corpus.batches(size=256) for text in batch), start, None)
@@ -89,7 +75,7 @@ def check_output(output: Path) -> None:
 
 
 def encode_to_file(
-    model: Encoder | str | os.PathLike[str],
+    model: Model | str | os.PathLike[str],
     corpus: Corpus,
     output: str | Path,
     advance: Callable[[int], None] = lambda count: None,
@@ -147,13 +133,23 @@ def encode_to_file(
     return Encoded(len(inputs), model.embedding_size, kept, inputs.dropped)
 
 
-def _identity(corpus: Corpus, model: Encoder, side: Side | None) -> str:
+def _identity(corpus: Corpus, model: Model, side: Side | None) -> str:
     """A short digest of everything the vectors depend on."""
     data = corpus.fingerprint, corpus.text_columns[0], len(corpus)
-    machine = torch.__version__, torch.get_num_threads(), model.device.type
-    together = CHUNK, encoding.CHARACTERS, encoding.tokens_at_once(model)
-    encoder = fingerprint(model), str(model), prompt_of(model, side), str(getattr(model.transformer, "config", ""))
-    return hashlib.sha256(repr((*data, *machine, *together, *encoder)).encode()).hexdigest()[:12]
+    about = fingerprint(model), prompt_of(model, side), CHUNK, encoding.CHARACTERS, _machine(model)
+    return hashlib.sha256(repr((*data, *about)).encode()).hexdigest()[:12]
+
+
+def _machine(model: Model) -> tuple[object, ...]:
+    """Everything else that the last digits of a model's vectors depend on."""
+    if isinstance(model, Table):
+        return np.__version__, *((each.kind, each.size) for each in model.after)
+    import torch
+
+    from selfsent.models.packing import tokens_at_once
+
+    computing = torch.__version__, torch.get_num_threads(), model.device.type, tokens_at_once(model)
+    return *computing, str(model), str(getattr(model.transformer, "config", ""))
 
 
 def _remove_parts(output: Path) -> None:
@@ -206,7 +202,7 @@ def _texts(corpus: Corpus, rows: NDArray[np.int64]) -> list[str]:
 
 
 def encode_corpus(
-    model: Encoder | str | os.PathLike[str],
+    model: Model | str | os.PathLike[str],
     corpus: Corpus,
     advance: Callable[[int], None] = lambda count: None,
     file: VectorsFile | None = None,
@@ -233,7 +229,7 @@ def encode_corpus(
 
 
 def corpus_vectors(
-    model: Encoder, corpus: Corpus, file: VectorsFile | None = None, side: Side | None = None
+    model: Model, corpus: Corpus, file: VectorsFile | None = None, side: Side | None = None
 ) -> Iterator[NDArray[np.float32]]:
     """The vectors of a corpus' distinct sentences in order, some thousand at a time, computed or read from a file.
 

@@ -9,17 +9,20 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from selfsent.data.vector_files import unit
 from selfsent.errors import SettingsError
 from selfsent.lexical import Analyzer
-from selfsent.models.encoder import Encoder
-from selfsent.models.encoding import encode
+from selfsent.models.encoding import encode, token_ids
+from selfsent.models.table import Table
 from selfsent.search import Index
 from selfsent.search.nearest import Hit
 from selfsent.serving.batches import CHARACTERS, TOGETHER
 from selfsent.serving.requests import EmbeddingsRequest, SearchRequest
+
+if TYPE_CHECKING:
+    from selfsent.models.encoding import Model
 
 Piece = SearchRequest | EmbeddingsRequest
 
@@ -48,8 +51,9 @@ class Engine:
         encoder: that of the index.
     """
 
-    def __init__(self, index: Index, encoder: Encoder) -> None:
-        self.index, self._encoder = index, encoder.eval()  # a thread that encodes may not end the other's dropout
+    def __init__(self, index: Index, encoder: Model) -> None:
+        # A thread that encodes may not end the other's dropout.
+        self.index, self._encoder = index, encoder if isinstance(encoder, Table) else encoder.eval()
         self._encoding = threading.Lock()  # tokenizers of transformers are for one thread
 
     @property
@@ -106,16 +110,15 @@ class Engine:
         if one.dimensions is not None and one.dimensions > width:
             raise SettingsError(f"dimensions is {one.dimensions}; the vectors of this model have {width}")
         texts = [text for request in requests for text in request.input]
-        tokenizer = self._encoder.tokenizer
         with self._encoding:
             vectors = unit(unit(encode(self._encoder, texts, side=one.input_type))[:, : one.dimensions])
-            read = tokenizer(texts, truncation=True, max_length=tokenizer.model_max_length)
+            counts = [len(ids) for ids in token_ids(self._encoder, texts)]
         told, start = [], 0
         for request in requests:
             part, entries = slice(start, start + len(request.input)), []
             for at, vector in enumerate(vectors[part], request.start):
                 entries.append(json.dumps({"object": "embedding", "index": at, "embedding": _spelled(vector, one)}))
-            told.append((entries, sum(map(len, read["input_ids"][part]))))
+            told.append((entries, sum(counts[part])))
             start += len(request.input)
         return told
 

@@ -17,6 +17,8 @@ from selfsent.data.corpus.streams import fail
 
 _T = TypeVar("_T")
 BATCH_ROWS, BATCH_CHARACTERS = 8192, 1 << 23
+KINDS: dict[str, type] = {kind.__name__: kind for kind in (bool, int, float, str)}
+"""Types of cells that rows carry, by their names."""
 _SHOWN_COLUMNS = 20
 _NATURAL = (
     (("title", "headline", "heading", "subject"), ("text", "body", "content", "abstract", "description", "message")),

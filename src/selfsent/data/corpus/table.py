@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from selfsent.data.corpus.batch import as_kind
+from selfsent.data.corpus.batch import KINDS, as_kind
 from selfsent.data.corpus.cleaners import HELD, advice
 from selfsent.display import counted
 from selfsent.integrity import damaged, is_signed, warn_damaged
@@ -22,7 +22,6 @@ TABLE, DESCRIPTION = "table.arrow", "corpus.json"
 CORPUS_ROWS, FIRST, SOURCE_ROWS, CARRIED = "piece.npy", "first.npy", "piece_row.npy", "carried.arrow"
 _NUMBERS = 0.9
 """Share of numbers from which on a column of text is doubted."""
-KINDS: dict[str, type] = {kind.__name__: kind for kind in (bool, int, float, str)}
 
 Integers = NDArray[np.int64]
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from selfsent.evaluation.stats.resampling import Floats
@@ -113,6 +112,8 @@ def product(matrix: Features, blocks: Features) -> Features:
 def softmax(logits: Features) -> Features:
     """Probabilities over the last axis of (n, problems, classes)."""
     if logits.shape[2] >= _MANY:
+        import torch
+
         return np.asarray(torch.softmax(torch.from_numpy(logits), 2))
     probability = np.ascontiguousarray(np.moveaxis(logits, 2, 0))  # numpy is slow over a short last axis
     probability -= probability.max(0)

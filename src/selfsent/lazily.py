@@ -1,0 +1,29 @@
+"""Names of a package that are imported when they are first used, so that what needs few starts at once (PEP 562)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+
+def imported_from(package: str, homes: Mapping[str, Sequence[str]]) -> Callable[[str], Any]:
+    """A module's `__getattr__`.
+
+    Args:
+        package: its name.
+        homes: the names that it offers, by the module below it that has them.
+
+    Example:
+        >>> __getattr__ = imported_from("json", {"decoder": ("JSONDecoder",)})
+        >>> __getattr__("JSONDecoder")().decode("[1]")
+        [1]
+    """
+    home_of = {name: home for home, names in homes.items() for name in names}
+
+    def found(name: str) -> Any:
+        if name not in home_of:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return getattr(import_module(f"{package}.{home_of[name]}"), name)
+
+    return found
