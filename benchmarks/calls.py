@@ -3,10 +3,10 @@
     python benchmarks/calls.py train           # from the command to the first step
     python benchmarks/calls.py search exam index-add --functions 15
 
-A call is one of a named function of selfsent; comprehensions, lambdas and the next items of a generator are none. A file
-counts if any of its code ran, as by an import. `train` stops where the loop begins; the other commands run to their
-end. Each runs in a process of its own, on a small corpus that the script makes and that was read before, so that the
-calls of each row are left out.
+A call is one of a named function of selfsent; comprehensions, lambdas and the next items of a generator are none. A
+file counts if any of its code ran, as by an import. `train` stops where the loop begins; the other commands run to
+their end. Each runs in a process of its own, on a small corpus that the script makes and that was read before, so that
+the calls of each row are left out.
 """
 
 from __future__ import annotations
@@ -66,6 +66,7 @@ class Counting:
         self.calls, self.files = Counter[tuple[str, str]](), set[str]()
 
     def __call__(self, frame: Any, event: str, argument: Any) -> None:
+        """Count the call that begins here, if it is one of ours."""
         code = frame.f_code
         if event != "call" or not code.co_filename.startswith(self.root) or code.co_code[frame.f_lasti + 1]:
             return  # an argument of its RESUME says that a generator goes on

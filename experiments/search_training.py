@@ -52,7 +52,7 @@ WAYS: dict[str, dict[str, Any]] = {
     "document,neighbours": {"positives": "document,neighbours"},
     "title,document, not whitened": {"positives": "title,document", "whiten": 0.0},
     "title,document, mined": {"positives": "title,document", "mined": 2},
-    "title,document, mined by words": {"positives": "title,document", "mined": 2, "mined_by": "words"},
+    "title,document, mined by words": {"positives": "title,document", "mined": 2, "retriever": "words"},
     "title,document, list": {"positives": "title,document", "mined": 4, "teacher": "search", "teacher_scale": 8.0},
     "title,document,neighbours": {"positives": "title,document,neighbours"},
     "whitened in part": {"method": "whitening", "strength": 0.25, "ridge": 0.1},

@@ -76,7 +76,7 @@ def test_a_corpus_with_documents_is_scored_before_and_after(scored_run, with_doc
     assert scores["difference"]["score"] == pytest.approx(scores["trained"]["score"] - scores["base"]["score"])
     assert scores["difference"]["low"] <= scores["difference"]["score"] <= scores["difference"]["high"]
     assert scores["over_tfidf"]["score"] == pytest.approx(scores["trained"]["score"] - scores["tfidf"]["score"])
-    assert scored_run.record["asked"]["corpus"]["sentences"] == 600 - 120
+    assert scored_run.record["config"]["corpus"]["sentences"] == 600 - 120
     assert len(scored_run.neighbours) == 3
     for entry in scored_run.neighbours:
         for side in ("before", "after"):
@@ -104,7 +104,7 @@ def test_pairs_are_kept_apart_and_scored_by_search(base, tmp_path):
     run = selfsent.train(
         corpus, None, base, tmp_path / "run", steps=2, batch_size=8, progress=tiny.heard(notice=heard.append)
     )
-    assert run.record["asked"]["corpus"]["sentences"] == 240
+    assert run.record["config"]["corpus"]["sentences"] == 240
     assert "kept aside to score by: 60 rows, which share no text with the others; training on 240 rows" in heard
     assert run.scores is None
     assert run.search_scores["asked"] == "a text of “a” finds its “b”: 60 queries among 300 texts"
@@ -116,7 +116,7 @@ def test_pairs_are_kept_apart_and_scored_by_search(base, tmp_path):
     for shown in (card, (run.directory / "report.html").read_text(), run._repr_html_()):
         assert "a text of “a” finds its “b”: 60 queries among 300 texts" in shown
     everything = selfsent.train(corpus, "mnrl", base, tmp_path / "all", steps=1, batch_size=8, hold_out=0, quiet=True)
-    assert (everything.record["asked"]["corpus"]["sentences"], everything.search_scores) == (300, None)
+    assert (everything.record["config"]["corpus"]["sentences"], everything.search_scores) == (300, None)
 
 
 def test_scores_of_an_earlier_version_are_read(scored_run, tmp_path):
@@ -161,7 +161,7 @@ def test_a_run_stands_wherever_a_model_can_be_named(scored_run, with_documents, 
     again = selfsent.train(
         texts * 3 + tiny.make_sentences(20), "simcse", scored_run, tmp_path / "r", steps=1, quiet=True
     )
-    assert again.record["asked"]["base"] == str(scored_run.directory)
+    assert again.record["config"]["base"] == str(scored_run.directory)
     few = selfsent.read_corpus(texts)
     assert encode_to_file(scored_run, few, str(tmp_path / "v.npy")).rows == 3
     assert [hits[0][0] for hits in search(scored_run, few, texts, 1)] == [0, 1, 2]
@@ -212,7 +212,7 @@ def test_views_that_were_made_of_one_text_are_no_pairs_to_be_searched(base, tmp_
     corpus, common = tiny.make_sentences(300, seed=5), {"steps": 1, "batch_size": 8, "progress": told}
     run = selfsent.train(corpus, "simcse", base, tmp_path / "run", views=[f"mlm:model={base}"], **common)
     assert run.search_scores is None
-    assert run.record["asked"]["corpus"]["sentences"] == 300
+    assert run.record["config"]["corpus"]["sentences"] == 300
     assert any(line.startswith("no label-free score: the corpus has no documents") for line in heard)
 
 
@@ -228,7 +228,7 @@ def test_a_method_is_given_by_its_options_or_its_name(base, tmp_path):
     texts, common = tiny.make_sentences(40), {"steps": 1, "batch_size": 8, "quiet": True}
     for method, temperature in ((SimCSE(temperature=0.1), 0.1), ("simcse", 0.05)):
         run = selfsent.train(texts, method, base, tmp_path / str(temperature), **common)
-        assert run.record["asked"]["options"]["temperature"] == temperature
+        assert run.record["config"]["options"]["temperature"] == temperature
 
 
 def test_vectors_pairs_and_groups(base):

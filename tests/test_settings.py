@@ -67,8 +67,8 @@ def test_a_batch_has_at_least_a_sentence_a_part():
 
 def test_a_new_length_replaces_the_old_one():
     settings = Settings(steps=10)
-    assert settings.but(epochs=2.0) == Settings(epochs=2.0)
-    assert settings.but(seed=3) == Settings(steps=10, seed=3)
+    assert settings.replace(epochs=2.0) == Settings(epochs=2.0)
+    assert settings.replace(seed=3) == Settings(steps=10, seed=3)
     assert settings.steps == 10
 
 

@@ -14,9 +14,9 @@ from selfsent.data.corpus import Corpus
 from selfsent.errors import SettingsError
 from selfsent.evaluation.hold_out import HoldOut
 from selfsent.lexical.scores import PAIR_WEIGHT, check_weight
-from selfsent.methods.ranking import MinedBy
+from selfsent.methods.ranking import Retriever
 from selfsent.models.encoder import Encoder
-from selfsent.models.encoding import Side, encode as encode_texts, telling_cuts
+from selfsent.models.encoding import Side, encode as encode_texts, warn_on_truncation
 from selfsent.models.export import Exported, check_export, export as export_graph
 from selfsent.models.loading import load_encoder
 from selfsent.models.opening import open_encoder
@@ -24,12 +24,13 @@ from selfsent.models.table import Table
 from selfsent.naming import name_of
 from selfsent.pipeline import AnyBase, AnyMethod, Request, Source, train_once
 from selfsent.progress import Progress, shown
+from selfsent.renamed import renamed_arguments
 from selfsent.report.run import Run
 from selfsent.search import Clusters, Pair, encode_corpus, find_clusters, most_similar_pairs
 from selfsent.search.pairs import by_words, candidates_for, in_input
 from selfsent.settings import Settings, with_signature_of
-from selfsent.training.candidates import Candidates, mine as mine_candidates
 from selfsent.training.fit import isolated_rng
+from selfsent.training.hard_negatives import HardNegatives, mine as mine_hard_negatives
 from selfsent.training.plan import Plan
 from selfsent.training.run_config import ModelOptions, RunConfig
 from selfsent.training.run_directory import RunDirectory
@@ -114,7 +115,7 @@ def encode(model: Model, texts: Sequence[str], *, side: Side | None = None) -> N
         SelfsentError: no such encoder, or one string instead of a list.
     """
     opened = open_encoder(model)
-    with telling_cuts(opened):
+    with warn_on_truncation(opened):
         return encode_texts(opened, texts, side=side)
 
 
@@ -149,14 +150,15 @@ def pairs(
     return in_input(found, corpus)
 
 
+@renamed_arguments(by="retriever", at_most="max_relative_score")
 def mine(
     model: str | PathLike[str],
     corpus: Corpus,
     negatives: int = 3,
-    by: MinedBy = "both",
-    at_most: float = 0.95,
+    retriever: Retriever = "both",
+    max_relative_score: float = 0.95,
     advance: Callable[[int], None] = lambda count: None,
-) -> Candidates:
+) -> HardNegatives:
     """Hard negatives of pairs: second texts that rank high for a first text, and are not its partner.
 
     They are kept with the corpus, so that they are mined once.
@@ -165,8 +167,9 @@ def mine(
         model: a name of an encoder.
         corpus: pairs.
         negatives: of each pair.
-        by: what ranks. base: the cosine; words: BM25; both: as `search` ranks.
-        at_most: largest score of a negative, as a share of the partner's (Moreira et al. 2024, arXiv:2407.15831).
+        retriever: ranking that finds them. base: cosine; words: BM25; both: as `search` ranks.
+        max_relative_score: maximum score of a negative, relative to the partner's (Moreira et al. 2024,
+            arXiv:2407.15831).
         advance: called with the number of rows done since the last call.
 
     Returns:
@@ -178,7 +181,8 @@ def mine(
     """
     if len(corpus.view_columns) < 2:
         raise SettingsError("negatives are mined for pairs: read the corpus with two text_columns")
-    return mine_candidates(corpus, np.arange(len(corpus)), str(model), negatives, by, at_most, advance=advance)
+    rows, name = np.arange(len(corpus)), str(model)
+    return mine_hard_negatives(corpus, rows, name, negatives, retriever, max_relative_score, advance=advance)
 
 
 def cluster(model: Model, corpus: Corpus, clusters: int | None = None, seed: int = 0) -> Clusters:

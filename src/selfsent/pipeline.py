@@ -196,7 +196,7 @@ def _finish(
         after = scorer_of(load_encoder(directory.model), "trained")
         try:
             before = score_base(corpus, hold_out, plan.base, plan.prompts)
-            sizes = directory.record["asked"].get("sizes", ())
+            sizes = directory.record["config"].get("sizes", ())
             scores = {name: paired(each, after, sizes) for name, each in before.items()}
             first = next(iter(before.values()))
             sides = after.query_document_vectors(*first.texts, search=first.with_words is not None)

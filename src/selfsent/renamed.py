@@ -43,7 +43,7 @@ def renamed_arguments(**names: str) -> Callable[[Callable[_P, _R]], Callable[_P,
         @wraps(function)
         def call(*arguments: _P.args, **named: _P.kwargs) -> _R:
             if named.keys() & names.keys():
-                _rename(function.__name__, named, names)
+                _rename(function.__qualname__.removesuffix(".__init__"), named, names)
             return function(*arguments, **named)
 
         return call

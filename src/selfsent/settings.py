@@ -10,10 +10,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from numbers import Integral, Number
-from typing import Any, ClassVar, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from selfsent.errors import SettingsError
 from selfsent.naming import name_of
+from selfsent.renamed import renamed_arguments, warn_renamed
 
 Schedule = Literal["constant", "linear", "cosine", "step"]
 Optimizer = Literal["adamw", "rmsprop", "sgd"]
@@ -26,7 +27,11 @@ _MOST = 1 << 53
 """Largest integer that is exact in a float."""
 _F = TypeVar("_F", bound=Callable[..., Any])
 _T = TypeVar("_T")
-_hints_of = cache(get_type_hints)
+
+
+def _cached(function: _F) -> _F:
+    """Cache results by class; mypy takes dataclasses for unhashable."""
+    return cast(_F, cache(function))
 
 
 def setting(default: Any, description: str, **limits: Any) -> Any:
@@ -36,8 +41,9 @@ def setting(default: Any, description: str, **limits: Any) -> Any:
         default: the value when nothing is given; `dataclasses.MISSING` for a required option.
         description: one line for the help text.
         **limits: `minimum` and `maximum` (inclusive), `above` (exclusive), `choices` (unless the type is a
-            `Literal`). For the command line alone: `flags` in place of the field's name, `nargs`, `const`, `metavar`,
-            `repeat` for an option that may be given several times, `positional`, and `parse` from a string.
+            `Literal`); `formerly`, a deprecated name. For the command line alone: `flags` in place of the field's name
+            (the first is shown in errors), `nargs`, `const`, `metavar`, `repeat` for an option that may be given
+            several times, `positional`, and `parse` from a string.
     """
     return field(default=default, metadata={"description": description, **limits})
 
@@ -109,11 +115,20 @@ class Settings:
         units = {"budget": " s"}
         return ", ".join(f"{name} {value:g}{units.get(name, '')}" for name, value in values if value is not None)
 
-    def but(self, **changes: Any) -> Settings:
-        """A copy with some values changed; a new `steps`, `epochs` or `budget` replaces whichever was set."""
+    def replace(self, **changes: Any) -> Settings:
+        """Copy the settings with some values changed; a new `steps`, `epochs` or `budget` replaces whichever was set.
+
+        Raises:
+            SettingsError: a value is out of range.
+        """
         if any(changes.get(name) is not None for name in DURATIONS):
             changes = {**dict.fromkeys(DURATIONS), **changes}
         return dataclasses.replace(self, **changes)
+
+    def but(self, **changes: Any) -> Settings:
+        """Deprecated: `replace`."""
+        warn_renamed("Settings.but", "Settings.replace")
+        return self.replace(**changes)
 
 
 @dataclass
@@ -140,9 +155,10 @@ class PairOptions:
     score_column: str | None = setting(None, "column with numbers, such as similarities")
 
 
+@_cached
 def kinds_of(options: Any) -> dict[str, tuple[Any, ...]]:
     """The types of a dataclass' fields, those of a union one by one, without None."""
-    hints = _hints_of(options)
+    hints = get_type_hints(options)
     found = {}
     for item in dataclasses.fields(options):
         kind = hints[item.name]
@@ -151,6 +167,7 @@ def kinds_of(options: Any) -> dict[str, tuple[Any, ...]]:
     return found
 
 
+@_cached
 def choices_of(options: type[Any]) -> dict[str, tuple[Any, ...]]:
     """The allowed values of the fields of a settings dataclass that have them, by name."""
     found = {item.name: tuple(item.metadata.get("choices", ())) for item in dataclasses.fields(options)}
@@ -218,7 +235,7 @@ def check_limits(options: Any) -> None:
     kinds, choices = kinds_of(type(options)), choices_of(type(options))
     for item in dataclasses.fields(options):
         value, name = getattr(options, item.name), item.name
-        if value is None or not item.metadata:
+        if value is None or value is item.default or not item.metadata:
             continue
         value = _converted(value, item, kinds[name])
         object.__setattr__(options, name, value)
@@ -257,6 +274,25 @@ def split_arguments(kind: type[_T], changes: Mapping[str, Any]) -> tuple[_T, dic
     own = {item.name for item in dataclasses.fields(kind)}  # type: ignore[arg-type]
     rest = {name: value for name, value in changes.items() if name not in own}
     return kind(**{name: value for name, value in changes.items() if name in own}), rest
+
+
+@_cached
+def former_names(kind: type[Any]) -> dict[str, str]:
+    """Names of a settings dataclass' fields by their deprecated names."""
+    fields = dataclasses.fields(kind)
+    return {item.metadata["formerly"]: item.name for item in fields if "formerly" in item.metadata}
+
+
+def accept_former_names(kind: type[Any]) -> None:
+    """Make the constructor of a settings dataclass take deprecated names of its fields, with a warning."""
+    if (names := former_names(kind)) and not hasattr(kind.__init__, "__wrapped__"):
+        kind.__init__ = renamed_arguments(**names)(kind.__init__)
+
+
+def with_current_names(changes: Mapping[str, Any], *kinds: type[Any]) -> dict[str, Any]:
+    """Arguments with the deprecated names of dataclasses' fields replaced, with a warning for each."""
+    names = {old: new for kind in kinds for old, new in former_names(kind).items()}
+    return renamed_arguments(**names)(dict)(**changes)
 
 
 def non_defaults(options: Any) -> dict[str, Any]:

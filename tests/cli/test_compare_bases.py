@@ -31,7 +31,7 @@ def test_each_base_is_scored_as_it_is_and_trained_by_what_can_train_it(several, 
     assert any(line.startswith("mlm from bundled is left out: mlm needs a transformer") for line in said)
     for each in found.candidates:
         assert each.gain.difference == pytest.approx(each.score.score - found.bases[each.start].score)
-        assert Path(each.run.record["asked"]["base"]).name in (base.name, "bundled")
+        assert Path(each.run.record["config"]["base"]).name in (base.name, "bundled")
     assert {each.run.directory.name for each in found.candidates} == {
         f"mlm-from-{base.name}", f"zscore-from-{base.name}", "zscore-from-bundled"
     }  # fmt: skip

@@ -19,7 +19,7 @@ def test_sentences_without_documents_are_trained_by_themselves(train, tmp_path):
     done = train()
     assert done.status == 0, done.err
     assert "training with simcse, as the corpus has no documents" in done.err
-    asked = record(tmp_path / "run")["asked"]
+    asked = record(tmp_path / "run")["config"]
     assert (asked["pooling"], asked["options"]["crop_words"]) == ("mean", 0.5)
 
 
@@ -29,10 +29,10 @@ def test_texts_of_several_sentences_are_split_unless_told_not_to(train, tmp_path
     split = train(corpus=tickets, output=tmp_path / "split")
     assert split.status == 0, split.err
     assert "150 sentences in 60 documents, by splitting 60 texts" in split.err
-    assert record(tmp_path / "split")["asked"]["method"] == "neighbours"
+    assert record(tmp_path / "split")["config"]["method"] == "neighbours"
     whole = train("--no-split-sentences", corpus=tickets, output=tmp_path / "whole")
     assert whole.err.startswith("60 texts\n")
-    assert record(tmp_path / "whole")["asked"]["method"] == "simcse"
+    assert record(tmp_path / "whole")["config"]["method"] == "simcse"
     # A method that reads single texts gets them as they are.
     other = train("--method", "tsdae", corpus=tickets, output=tmp_path / "other")
     assert other.err.startswith("60 texts\n")
@@ -60,7 +60,7 @@ def test_sentences_alone_in_their_document_are_counted_and_left_out(train, tmp_p
     done = train("--method", "neighbours", corpus=few, steps=("--epochs", 1))
     left_out = "30 of 90 sentences are alone in their document, and left out: 60 rows can be trained on"
     assert done.err.count(left_out) == 1
-    assert (record(tmp_path / "run")["steps"], record(tmp_path / "run")["asked"]["corpus"]["sentences"]) == (
+    assert (record(tmp_path / "run")["steps"], record(tmp_path / "run")["config"]["corpus"]["sentences"]) == (
         60 // 8,
         60,
     )
@@ -68,7 +68,7 @@ def test_sentences_alone_in_their_document_are_counted_and_left_out(train, tmp_p
     some = ("--method", "neighbours", "--sentences", 48)
     done = train(*some, corpus=few, output=tmp_path / "some", steps=("--epochs", 1))
     told = record(tmp_path / "some")
-    assert (told["steps"], told["asked"]["corpus"]["sentences"]) == (48 // 8, 48)
+    assert (told["steps"], told["config"]["corpus"]["sentences"]) == (48 // 8, 48)
     again = train(*some, "--resume", corpus=few, output=tmp_path / "some", steps=("--epochs", 1))
     assert "is finished already" in again.err
     refused = train("--method", "neighbours", corpus=none, output=tmp_path / "other")
@@ -82,15 +82,15 @@ def test_a_base_that_is_a_sentence_encoder_keeps_what_it_knows_unless_told_not_t
     options = ("--method", "neighbours", "--base", model, "--sentences", 64)
     kept = train(*options, corpus=documents)
     assert "so training keeps what it knows: --keep-base 1" in kept.err
-    assert record(tmp_path / "run")["asked"]["options"]["keep_base"] == 1
+    assert record(tmp_path / "run")["config"]["options"]["keep_base"] == 1
     assert "rank with words" not in kept.err
     monkeypatch.setattr("selfsent.training.defaults.LARGE", 100)
     free = train(*options, "--keep-base", 0, corpus=documents, output=tmp_path / "free")
     assert "what it knows" not in free.err
     assert "a strong sentence encoder: rank with words, as search does; training adds little here" in free.err
-    assert record(tmp_path / "free")["asked"]["options"]["keep_base"] == 0
+    assert record(tmp_path / "free")["config"]["options"]["keep_base"] == 0
     raw = train("--method", "neighbours", "--sentences", 64, corpus=documents, output=tmp_path / "raw")
-    assert record(tmp_path / "raw")["asked"]["options"]["keep_base"] == 0
+    assert record(tmp_path / "raw")["config"]["options"]["keep_base"] == 0
     assert raw.status == 0
     assert "rank with words" not in raw.err
 

@@ -13,7 +13,7 @@ def test_a_label_free_score_along_the_way_is_on_other_documents(train, documents
     run = tmp_path / "run"
     assert done.status == 0, done.err
     assert list(scores(run)) == [2]
-    assert json.loads((run / "run.json").read_text())["asked"]["corpus"]["sentences"] == 2 * (250 - 50 - 40)
+    assert json.loads((run / "run.json").read_text())["config"]["corpus"]["sentences"] == 2 * (250 - 50 - 40)
     final = json.loads((run / "scores.json").read_text())
     kinds = {"base", "trained", "with_words", "tfidf", "bm25"}
     assert set(final["scores"]) == kinds | {"difference", "over_tfidf", "over_bm25"}

@@ -14,7 +14,7 @@ def test_a_fit_takes_no_steps_and_says_so(method, train, tmp_path):
     assert f"{method} takes no steps: --batch-size, --learning-rate, --steps are ignored" in done.err
     record = json.loads((tmp_path / "run" / "run.json").read_text())
     assert (record["status"], record["steps"]) == ("finished", 0)
-    assert record["asked"]["settings"]["steps"] is None
+    assert record["config"]["settings"]["steps"] is None
     (line,) = (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()
     assert json.loads(line)["step"] == 0
     card = (tmp_path / "run" / "model" / "README.md").read_text()
@@ -31,7 +31,7 @@ def test_any_method_can_be_whitened(train, sentences, tmp_path):
     done = train("--method", "mlm", "--whiten", "--max-length", 96)
     assert done.status == 0, done.err
     record = json.loads((tmp_path / "run" / "run.json").read_text())
-    assert record["asked"]["whiten"] == 1
+    assert record["config"]["whiten"] == 1
     assert record["steps"] == 4
     vectors = encode(load_encoder(tmp_path / "run" / "model"), sentences.read_text().splitlines())
     np.testing.assert_allclose(np.cov(vectors.T, bias=True), np.eye(vectors.shape[1]), atol=0.01)

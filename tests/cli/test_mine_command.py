@@ -18,7 +18,9 @@ def faq(tmp_path_factory):
 
 def test_negatives_are_what_search_ranks_first_below_the_guard(selfsent, model, faq, tmp_path):
     output = tmp_path / "mined.csv"
-    done = selfsent("mine", model, faq, "--text-columns", "q,a", "--output", output, "--negatives", 2, "--at-most", 0.9)
+    done = selfsent(
+        "mine", model, faq, "--text-columns", "q,a", "--output", output, "--negatives", 2, "--max-relative-score", 0.9
+    )
     assert done.status == 0, done.err
     with output.open() as file:
         rows = list(csv.DictReader(file))
@@ -47,7 +49,7 @@ def test_mined_files_and_runs_that_mine_train(selfsent, train, model, faq, tmp_p
     assert mined.status == 0, mined.err
     done = train("--method", "mnrl", "--text-columns", "q,a,negative", corpus=output, output=tmp_path / "file")
     assert done.status == 0, done.err
-    assert json.loads((tmp_path / "file" / "run.json").read_text())["asked"]["options"]["hard_negatives"]
+    assert json.loads((tmp_path / "file" / "run.json").read_text())["config"]["options"]["hard_negatives"]
     for number, more in enumerate([(), ("--teacher", "search", "--mined-by", "words")]):
         run = ("--method", "mnrl", "--text-columns", "q,a", "--mined", 2, *more)
         done = train(*run, corpus=faq, output=tmp_path / f"run{number}")
@@ -65,7 +67,7 @@ def test_what_cannot_be_mined_is_refused(selfsent, train, model, faq, tmp_path):
     refused = selfsent("mine", model, faq, "--text-column", "q", "--output", output)
     assert "mine reads pairs: give two --text-columns, such as --text-columns question,answer" in refused.complaint
     assert (
-        "--at-most is 0.0; it must be above 0"
+        "--max-relative-score is 0.0; it must be above 0"
         in selfsent("mine", model, faq, "--output", output, "--at-most", 0).complaint
     )
     given = ("--method", "neighbours", "--mined", 2)

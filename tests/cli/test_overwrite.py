@@ -55,7 +55,7 @@ def test_names_that_are_not_utf_8(train, sentences, tmp_path):
     odd.write_bytes(sentences.read_bytes())
     done = train("--method", "mlm", corpus=odd, steps=("--steps", 1))
     assert done.status == 0, done.err
-    source = json.loads((tmp_path / "run" / "run.json").read_text())["asked"]["corpus"]["source"]
+    source = json.loads((tmp_path / "run" / "run.json").read_text())["config"]["corpus"]["source"]
     assert os.fsdecode(b"caf\xe9.txt") in source
     asked = train("--method", "mlm", output=tmp_path / os.fsdecode(b"r\xe9n"), steps=("--steps", 1))
     assert "is not UTF-8" in asked.complaint
@@ -79,7 +79,7 @@ def test_what_the_base_is_scored_with_and_what_is_kept_aside_is_told(train, docu
     assert ": pooling cls, batch size 8" in done.err
     assert "the untrained base pools by mean, and is scored so" in done.err
     assert "(--pooling mean trains with it, too)" in done.err
-    kept = json.loads((tmp_path / "run" / "run.json").read_text())["asked"]["corpus"]["sentences"]
+    kept = json.loads((tmp_path / "run" / "run.json").read_text())["config"]["corpus"]["sentences"]
     assert f"training on {kept:,} sentences" in done.err
     assert f"of {500 - kept:,} sentences; training" in done.err
     other = train("--method", "mlm", "--pooling", "mean", corpus=documents, output=tmp_path / "other")

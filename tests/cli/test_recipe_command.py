@@ -19,7 +19,9 @@ def test_a_recipe_is_run_with_seeds(recipe, selfsent, tmp_path):
     assert done.status == 0, done.err
     assert "a stand-in" in done.err
     assert f"The model is in {tmp_path / 'run' / 'model'}" in done.out
-    assert json.loads((tmp_path / "run" / "stages" / "only" / "run.json").read_text())["asked"]["settings"]["seed"] == 4
+    assert (
+        json.loads((tmp_path / "run" / "stages" / "only" / "run.json").read_text())["config"]["settings"]["seed"] == 4
+    )
     assert "already holds a run" in selfsent("train", file, "--output", tmp_path / "run").complaint
 
 
@@ -32,7 +34,7 @@ def test_seeds_of_a_recipe_are_summarised_and_are_of_one_run(recipe, selfsent, t
     assert f"The runs are in {run / 'seeds'}" in done.out
     for seed in (5, 6):
         record = json.loads((run / "seeds" / str(seed) / "stages" / "only" / "run.json").read_text())
-        assert (record["status"], record["asked"]["settings"]["seed"]) == ("finished", seed)
+        assert (record["status"], record["config"]["settings"]["seed"]) == ("finished", seed)
     before = (run / "seeds.json").read_text()
     for wrong, complaint in (
         (("--base", tmp_path / "none", "--overwrite"), "none"),

@@ -34,7 +34,7 @@ def test_a_run_leaves_what_it_was_and_what_came_out(train, tmp_path, base, sente
         "scores.json",
     ]
     assert sorted(path.name for path in (run / "checkpoints").iterdir()) == [f"step-{n:08d}" for n in (1, 2, 3)]
-    asked = record(run)["asked"]
+    asked = record(run)["config"]
     assert asked["settings"]["seed"] == 7
     assert asked["settings"]["batch_size"] == 8
     assert asked["options"]["ratio"] == 0.6
@@ -62,7 +62,7 @@ def test_options_of_the_method_may_stand_anywhere(selfsent, base, sentences, tmp
     given = ("train", "--ratio", 0.5, "--no-tie", sentences, "--base", base, "--output", output, "--steps", 1)
     done = selfsent(*given, "--method", "tsdae", "--batch-size", 500)
     assert done.status == 0, done.err
-    chosen = record(output)["asked"]["options"]
+    chosen = record(output)["config"]["options"]
     assert (chosen["ratio"], chosen["tie"]) == (0.5, False)
     assert "the corpus has 120 rows to train on: --batch-size 500 is cut to that" in done.err
     assert "--max-length 128 is cut to that" in done.err

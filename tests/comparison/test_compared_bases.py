@@ -30,7 +30,7 @@ def test_strong_is_a_transformer_that_others_trained_to_make_sentence_vectors(ba
     model = tmp_path / "run" / "model"
     load_encoder(base_of("bert"), "mean").save(model)
     assert is_strong(model)
-    (tmp_path / "run" / "run.json").write_text('{"asked": {"method": "tsdae"}}')
+    (tmp_path / "run" / "run.json").write_text('{"config": {"method": "tsdae"}}')
     assert not is_strong(model)  # selfsent's own: it may be weak yet
 
 

@@ -47,7 +47,7 @@ def page(failures=()):
         baselines={"TF-IDF": score(44.5), "BM25": score(43.25)},
         tests={HOSTILE: score(35.0), "untrained": score(31.0), "TF-IDF": score(44.0)},
     )
-    record = {"steps": 1200, "asked": {"settings": {"seed": 0}}}
+    record = {"steps": 1200, "config": {"settings": {"seed": 0}}}
     found = found.with_run(HOSTILE, SimpleNamespace(record=record, directory=Path()), score(35.0))
     near = [{"sentence": HOSTILE, "cosine": 0.9}]
     neighbours = [{"sentence": HOSTILE, "before": near, "after": near}]

@@ -15,7 +15,7 @@ def score(value, shift=0.0):
 
 
 def selection(base, **scores):
-    run = package.Run(None, {"asked": {"settings": {"seed": 0}}}, None, [])
+    run = package.Run(None, {"config": {"settings": {"seed": 0}}}, None, [])
     found = Selection(None, "context", {"untrained": base}, ())
     for name, one in scores.items():
         found = found.with_run(name, run, one)
@@ -42,7 +42,7 @@ def test_those_that_cannot_be_told_from_the_best_are_named():
 
 def test_methods_that_had_hardly_any_time_are_named():
     def run(steps, **settings):
-        return package.Run(None, {"steps": steps, "asked": {"settings": {"seed": 0, **settings}}}, None, [])
+        return package.Run(None, {"steps": steps, "config": {"settings": {"seed": 0, **settings}}}, None, [])
 
     found = Selection(None, "context", {"untrained": score(20.0)}, ())
     for name, ran in {
@@ -53,7 +53,7 @@ def test_methods_that_had_hardly_any_time_are_named():
 
 
 def test_each_candidate_is_held_against_its_own_base_and_the_choice_against_all():
-    run = package.Run(None, {"asked": {"settings": {"seed": 0}}}, None, [])
+    run = package.Run(None, {"config": {"settings": {"seed": 0}}}, None, [])
     found = Selection(None, "context", {"a, untrained": score(20.0), "b, untrained": score(40.0)}, ())
     found = found.with_run("mlm from a", run, score(30.0), "a, untrained")
     assert found.candidates[0].gain.difference == pytest.approx(10)

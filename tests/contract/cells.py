@@ -59,8 +59,8 @@ class Cell:
     def settings(self):
         """With which a few sentences are learned by heart."""
         if self.architecture == tiny.STATIC:
-            return BATCH.but(learning_rate=2e-2, steps=100)
-        return BATCH.but(**LEARNED.get(self.method, {}))
+            return BATCH.replace(learning_rate=2e-2, steps=100)
+        return BATCH.replace(**LEARNED.get(self.method, {}))
 
     @property
     def refusal(self):

@@ -111,7 +111,7 @@ def test_a_run_with_prompts_and_cached_gradients_goes_on_where_it_was(name, lora
     run = train(corpora[PAIRS], "mnrl", base, output, **how)
     _, prompts = TODAY[name]
     document = prompts.get("document") or prompts.get("passage") or ""
-    asked = run.record["asked"].get("prompts", {"query": "", "document": ""})
+    asked = run.record["config"].get("prompts", {"query": "", "document": ""})
     assert (asked["query"], asked["document"]) == (prompts.get("query", ""), document)
     peer = assert_as_the_peer(output / "model")
     assert (peer.prompts["query"], peer.prompts["document"]) == (asked["query"], document)

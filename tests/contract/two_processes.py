@@ -25,7 +25,7 @@ SENTENCES = tiny.make_sentences(48, seed=6)
 # Adam divides a gradient by its size: with an epsilon below rounding errors it would blow those up to whole steps.
 # Within rounding errors of 0, a ReLU of a predictor may take one side in one process and the other in two: with this
 # seed none of them is given anything nearer to 0 than 3e-4.
-SETTINGS = Settings(batch_size=12, learning_rate=1e-2, steps=4, warmup=0, epsilon=1e-2, seed=14).but(
+SETTINGS = Settings(batch_size=12, learning_rate=1e-2, steps=4, warmup=0, epsilon=1e-2, seed=14).replace(
     precision="float32", max_length=tiny.LONGEST
 )
 NETWORKS = {"delete_words": 0.3, "width": 2, "momentum": 0.5}
@@ -96,7 +96,7 @@ def train(bases, places):
         for part in learner.modules():
             if isinstance(part, Encoder) and "cached" in run:
                 part.mini_batch_size = 5
-        settings = SETTINGS.but(accumulate=1 + ("accumulated" in run))
+        settings = SETTINGS.replace(accumulate=1 + ("accumulated" in run))
         batches = cell.batches(learner, settings, SENTENCES)
         loop = Loop(learner, batches, settings, RunDirectory(bases), RunConfig())
         for step in range(SETTINGS.steps):

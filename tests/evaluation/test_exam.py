@@ -196,7 +196,7 @@ def test_few_queries_say_how_wide_an_interval_is():
 def test_documents_that_a_run_has_read_are_not_asked(tmp_path):
     texts = made(200, titles=False)
     corpus = read_corpus({"text": [text.body for text in texts]}, split_sentences=True)
-    (tmp_path / "run.json").write_text(json.dumps({"asked": {"corpus": {"fingerprint": corpus.fingerprint}}}))
+    (tmp_path / "run.json").write_text(json.dumps({"config": {"corpus": {"fingerprint": corpus.fingerprint}}}))
     kept = held_out(tmp_path, corpus)
     exam = draw_exam(texts, kept=kept)
     train = {corpus.texts()[row] for row in split_documents(corpus)[0]}

@@ -113,7 +113,7 @@ def test_dropout_in_the_target_is_an_option(wanted, made):
 
 def test_the_predictor_has_a_rate_of_its_own(made):
     learner, _ = made("bootstrap", predictor_rate=10.0)
-    groups = learner.parameter_groups(get_method("bootstrap").defaults.but(learning_rate=1e-3))
+    groups = learner.parameter_groups(get_method("bootstrap").defaults.replace(learning_rate=1e-3))
     rates = {each: group.get("lr", 1e-3) for group in groups for each in group["params"]}
     assert {rates[each] for each in learner.predictor.parameters()} == {1e-2}
     assert {rates[each] for each in learner.model.parameters() if each.requires_grad} == {1e-3}

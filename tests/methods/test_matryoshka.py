@@ -139,7 +139,7 @@ def test_a_model_says_its_sizes_and_a_cut_is_the_beginning(base_of, tmp_path, ar
         selfsent.read_corpus(pairs, text_columns=["a", "b"]), "mnrl", base, output, matryoshka="16,4", steps=2,
         batch_size=4, hold_out=0, quiet=True,
     )  # fmt: skip
-    assert run.record["asked"]["sizes"] == [16, 4]
+    assert run.record["config"]["sizes"] == [16, 4]
     model = load_encoder(run.directory / "model")
     assert model.sizes == SIZES
     whole = encode(model, SENTENCES)
@@ -168,7 +168,7 @@ def test_every_size_has_a_score(base_of, tmp_path):
         path, "neighbours", str(base_of(tiny.STATIC)), tmp_path / "run", matryoshka=[16, 4], steps=2, quiet=True,
     )  # fmt: skip
     assert set(run.scores["sizes"]) == {"16", "4"}
-    assert run.record["asked"]["whiten"] == 0
+    assert run.record["config"]["whiten"] == 0
     model = load_encoder(run.directory / "model")
     model.cut(4)
     assert model.embedding_size == 4

@@ -51,7 +51,7 @@ def weights(run):
 
 
 def asked(run):
-    return read_json(run.directory / "run.json")["asked"]
+    return read_json(run.directory / "run.json")["config"]
 
 
 def test_a_run_that_was_interrupted_ends_with_the_same_weights(run, text, tmp_path, monkeypatch):

@@ -25,7 +25,7 @@ def test_stages_go_on_from_each_other_and_resume_to_the_same_weights(recipe, mir
     assert model.language_model_head is not None
     for stage, base in (("pairs", "words"), ("white", "pairs")):
         record = json.loads((tmp_path / "whole" / "stages" / stage / "run.json").read_text())
-        assert record["asked"]["base"].endswith(f"stages/{base}/model")
+        assert record["config"]["base"].endswith(f"stages/{base}/model")
     advance = Loop.advance
 
     def interrupted(loop, step):

@@ -68,7 +68,7 @@ def test_stages_over_pairs_of_several_languages(recipe, mirror, tmp_path):
     assert "53 rows (2 to be left out dropped)" in lines  # the others are 28 and 25
     assert "55 rows" in lines  # where nothing is left out
     assert set(done.figures) == {"pairs: tatoeba-de"}
-    asked = json.loads((tmp_path / "run" / "stages" / "student" / "run.json").read_text())["asked"]
+    asked = json.loads((tmp_path / "run" / "stages" / "student" / "run.json").read_text())["config"]
     assert asked["corpus"]["source"].endswith("en-tr/train.parquet")
     assert sources_of(read_recipe(recipe()).stages[0].source) == ["parallel/en-de", "parallel/en-tr"]
     resumed = train_stages(recipe(), tmp_path / "run", data=mirror, resume=True)

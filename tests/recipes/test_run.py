@@ -68,7 +68,7 @@ def test_folds_are_trained_one_by_one_from_the_stages_before(recipe, mirror, tmp
     lines = (tmp_path / "run" / "folds" / "01" / "train.jsonl").read_text().splitlines()
     assert len(lines) == 20
     record = json.loads((tmp_path / "run" / "folds" / "02" / "stages" / "scores" / "run.json").read_text())
-    assert record["asked"]["base"] == str(tmp_path / "run" / "stages" / "words" / "model")
+    assert record["config"]["base"] == str(tmp_path / "run" / "stages" / "words" / "model")
     scores = json.loads((tmp_path / "run" / "evaluation.json").read_text())["scores"]
     assert "spearman tea" in scores["ukp-aspect"]
     with pytest.raises(RunError, match="holds no model"):

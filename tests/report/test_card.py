@@ -18,7 +18,7 @@ SCORES = {
 @pytest.fixture
 def record():
     return {
-        "asked": {
+        "config": {
             "method": "simcse",
             "options": {"temperature": 0.05},
             "settings": dataclasses.asdict(Settings(epochs=1, seed=3)),
@@ -65,7 +65,7 @@ def test_without_scores_it_says_so(record):
 
 def test_names_from_outside_stay_in_their_place(record):
     hostile = "x`\n---\n# Title\n<script>alert(1)</script>[link](http://a) | {cell}"
-    record["asked"]["corpus"]["source"] = record["asked"]["base"] = hostile
+    record["config"]["corpus"]["source"] = record["config"]["base"] = hostile
     card = model_card(record, hostile, None)
     assert not any(sign in card for sign in ("<script", "[link]", "\n# Title", "`\n---"))
     assert card.count("\n---\n") == model_card({**record}, "", None).count("\n---\n")

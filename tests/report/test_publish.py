@@ -214,7 +214,7 @@ def test_names_of_data_lose_their_folders(tmp_path):
         r"C:\Users\me\t.csv",
         "data/of/me/t.csv",
     ):
-        record = {"asked": {"corpus": {"source": source}}}
+        record = {"config": {"corpus": {"source": source}}}
         (tmp_path / "run.json").write_text(json.dumps(record))
         text = f"---\nlibrary_name: x\ntags:\n---\nTrained by selfsent 1 from `b` on 3 of `{source}`. /home/me/strong https://a.b/c/d"
         (tmp_path / "model" / "README.md").write_text(text)

@@ -5,7 +5,7 @@ from selfsent.report.run_page import run_page
 
 HOSTILE = '<script>alert("1")</script>&amp;'
 RECORD = {
-    "asked": {
+    "config": {
         "method": HOSTILE,
         "base": HOSTILE,
         "pooling": "mean",

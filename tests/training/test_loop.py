@@ -257,7 +257,7 @@ def test_a_resumed_run_goes_on_in_the_precision_it_began_in(make_loop, monkeypat
     loop = make_loop()
     loop.directory.record["precision"], loop.directory.resumed = "bfloat16", True
     for precision, expected in (("auto", "bfloat16"), ("float32", "float32")):
-        settings, heard = loop.settings.but(precision=precision), tiny.heard(notice=said.append)
+        settings, heard = loop.settings.replace(precision=precision), tiny.heard(notice=said.append)
         again = Loop(loop.learner, loop.batches, settings, loop.directory, RunConfig(), heard)
         assert again.precision == expected
     assert said == ["the run keeps the bfloat16 that it started with, which is slow on this processor"]

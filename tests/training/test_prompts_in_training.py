@@ -197,7 +197,7 @@ def test_which_prompt_goes_with_texts_of_one_kind(known, default, expected):
 def test_prompts_are_recorded_saved_and_kept_when_a_run_goes_on(base_of, pairs, tmp_path):
     base, output = prompted(base_of("bert"), tmp_path / "base", PROMPTS), tmp_path / "run"
     run = train(pairs, "mnrl", base, output, **RUN, query_prompt="mo ")
-    assert run.record["asked"]["prompts"] == {"query": "mo ", "document": "fi ", "symmetric": "lu lu "}
+    assert run.record["config"]["prompts"] == {"query": "mo ", "document": "fi ", "symmetric": "lu lu "}
     peer = peer_of(output / "model")
     assert (peer.prompts["query"], peer.prompts["document"]) == ("mo ", "fi ")
     assert peer.default_prompt_name == "STS"
@@ -261,4 +261,4 @@ def test_where_a_prompt_is_cut(kind, prompt, end):
 def test_a_copy_of_a_base_without_prompts_is_trained_as_before(base_of, pairs, tmp_path):
     base = shutil.copytree(base_of("bert"), tmp_path / "base")
     run = train(pairs, "mnrl", base, tmp_path / "run", **RUN)
-    assert "prompts" not in run.record["asked"]
+    assert "prompts" not in run.record["config"]

@@ -39,7 +39,7 @@ def test_nothing_is_written_before_it_begins(tmp_path):
     assert list(tmp_path.iterdir()) == []
     directory.begin()
     record = record_of(tmp_path / "run")
-    assert (record["status"], record["asked"]) == ("running", config())
+    assert (record["status"], record["config"]) == ("running", config())
     assert {"selfsent", "torch", "python"} <= record["versions"].keys()
     assert not RunDirectory(tmp_path / "run").resumed
 
@@ -54,7 +54,7 @@ def test_after_a_stop_the_rate_may_change_and_both_are_kept(tmp_path):
         begun(tmp_path, config(learning_rate=1e-4, seed=1), resume=True)
     begun(tmp_path, low, resume=True)
     record = record_of(tmp_path)
-    assert record["asked"] == low
+    assert record["config"] == low
     change = "settings learning rate was 0.001, now 0.0001"
     assert record["changes"] == [{"change": change, "because": "the loss is not finite at step 7"}]
     with pytest.raises(RunError, match=r"settings learning rate was 0\.0001, now 0\.001"):

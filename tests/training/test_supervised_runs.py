@@ -70,7 +70,7 @@ def test_a_second_run_by_the_same_teachers_takes_their_vectors_as_they_are(corpu
     first = selfsent.train(corpus, "distil", base, tmp_path / "first", progress=heard, **options)
     assert {total for what, _, total in told if what == "encoding"} == {2 * len(corpus)}
     assert sum(done for what, done, _ in told if what == "encoding") == 2 * len(corpus)
-    asked = json.loads((first.directory / "run.json").read_text())["asked"]
+    asked = json.loads((first.directory / "run.json").read_text())["config"]
     assert asked["teacher_digest"] == ",".join(weights_digest(Path(each)) for each in teachers)
     monkeypatch.setattr("selfsent.training.teacher_vectors.encode", lambda *given: pytest.fail("encoded again"))
     selfsent.train(corpus, "distil", base, tmp_path / "second", **options)

@@ -145,7 +145,7 @@ def run_of(place, domain, score, method="tsdae", status="finished", seeds=None):
         (run / "stages" / "target").mkdir(parents=True)
         shutil.copy(recipe_file("tsdae_unsupervised"), run / "recipe.yaml")
         config = {"variant": f"{method}, {domain}", "base": "google-bert/bert-base-uncased"}
-        record = {"status": status, "asked": config, "stand_ins": ["a stands in for b"]}
+        record = {"status": status, "config": config, "stand_ins": ["a stands in for b"]}
         (run / "run.json").write_text(json.dumps(record))
         own = {"score": score + (seed or 0), "n": 9} | ({"low": score - 1, "high": score + 1} if seed is None else {})
         (run / "stages" / "target" / "evaluation.json").write_text(json.dumps({"scores": {domain: own}}))

@@ -30,20 +30,20 @@ def declare(parser: argparse.ArgumentParser, command: type[Command]) -> None:
             _add(group, item, command, item.default, switches=True)
     for title, options, defaults in command.also:
         known = {action.dest for action in parser._actions}
-        add_options(parser.add_argument_group(title), options, defaults, but=known)
+        add_options(parser.add_argument_group(title), options, defaults, exclude=known)
 
 
-def add_options(group: Any, options: type[Any], defaults: Any = None, but: Collection[str] = ()) -> None:
+def add_options(group: Any, options: type[Any], defaults: Any = None, exclude: Collection[str] = ()) -> None:
     """Add a flag for each field of a settings dataclass; flags not given are absent from the result.
 
     Args:
         group: an argparse parser or group.
         options: the dataclass.
         defaults: an instance with the defaults to show; None for those of the dataclass.
-        but: names of fields to skip.
+        exclude: names of fields to skip.
     """
     for item in dataclasses.fields(options):
-        if item.metadata and item.name not in but:
+        if item.metadata and item.name not in exclude:
             default = item.default if defaults is None else getattr(defaults, item.name, None)
             _add(group, item, options, default, switches=False)
 

@@ -32,10 +32,18 @@ class Mine(PairOptions, Reading):
     corpus: tuple[str, ...] = CORPUS
     output: str = setting(MISSING, "a .csv, .tsv, .jsonl or .parquet file")
     negatives: int = setting(3, "negatives of each pair", minimum=1, maximum=100)
-    by: Literal["base", "words", "both"] = setting(
-        "both", "what ranks the texts. base: the model's cosine; words: BM25; both: as search ranks"
+    retriever: Literal["base", "words", "both"] = setting(
+        "both",
+        "ranking that finds them. base: the model's cosine; words: BM25; both: as search ranks",
+        flags=("--retriever", "--by"),
     )
-    at_most: float = setting(0.95, "largest score of a negative, as a share of the partner's", above=0, maximum=1)
+    max_relative_score: float = setting(
+        0.95,
+        "maximum score of a hard negative, relative to the partner's",
+        flags=("--max-relative-score", "--at-most"),
+        above=0.0,
+        maximum=1.0,
+    )
 
     def run(self) -> None:
         """Mine, and write the table."""
@@ -48,7 +56,7 @@ class Mine(PairOptions, Reading):
             raise SettingsError("mine reads pairs: give two text_columns, such as text_columns=question,answer")
         corpus = self.read(self.corpus, summarise=True)
         with counting("mining", len(corpus)) as done:
-            found = mine(self.model, corpus, self.negatives, self.by, self.at_most, done)
+            found = mine(self.model, corpus, self.negatives, self.retriever, self.max_relative_score, done)
         first, second = self.text_columns
         written = 0
 
@@ -66,5 +74,7 @@ class Mine(PairOptions, Reading):
         kinds = {first: str, second: str, "negative": str, "score": float, "negative_score": float}
         write_table(rows(), kinds, Path(self.output))
         missing = len(corpus) * self.negatives - written
-        few = f"; {missing:,} more would be above {self.at_most:.0%} of the partner's score" if missing else ""
+        few = (
+            f"; {missing:,} more would be above {self.max_relative_score:.0%} of the partner's score" if missing else ""
+        )
         notice(f"{counted(written, 'hard negative')} of {counted(len(corpus), 'pair')} in {self.output}{few}")

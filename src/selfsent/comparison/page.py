@@ -38,7 +38,7 @@ def finish(found: Selection, directory: RunDirectory, about: Mapping[str, str]) 
         for each in found.candidates:
             metrics = RunDirectory(each.run.directory).metrics()
             losses[each.name] = [(int(entry["step"]), float(entry["loss"])) for entry in metrics if "loss" in entry]
-            config, steps = each.run.record["asked"], each.run.record.get("steps")
+            config, steps = each.run.record["config"], each.run.record.get("steps")
             settings, seconds = config["settings"], each.run.record.get("seconds")
             how = [f"{key.replace('_', ' ')} {settings[key]:g}" for key in _SETTINGS] if steps else ["a fit"]
             how += [f"budget {budget:g} s"] if steps and (budget := settings.get("budget")) else []
@@ -48,7 +48,7 @@ def finish(found: Selection, directory: RunDirectory, about: Mapping[str, str]) 
         neighbours = chosen.run.neighbours if chosen else []
         write_json(directory.path / "comparison.json", found.to_json())
         write_text(directory.path / PAGE, comparison_page(found, details, neighbours, losses))
-        method = chosen.run.record["asked"]["method"] if chosen else None
+        method = chosen.run.record["config"]["method"] if chosen else None
         directory.update(status="finished", chosen=chosen.name if chosen else None, method=method)
     wait()
 

@@ -175,7 +175,7 @@ class Comparison:
         if test is not None and found.candidates:
             found = replace(found, tests=self._tests(found, ContextTask(self.corpus, test)))
         if chosen:
-            base = resolve(chosen.run.record["asked"]["base"])
+            base = resolve(chosen.run.record["config"]["base"])
             found = replace(found, was_strong=found.dev == CONTEXT and is_strong(base))
         about = {"corpus": f"{self.corpus.source}: {self.corpus.report.summary('; ')}"}
         about |= {"documents": self.hold_out.summary(self.corpus)} if test is not None else {}

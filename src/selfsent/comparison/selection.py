@@ -51,7 +51,7 @@ class Candidate:
         """The candidate as plain data; its run is in `directory`."""
         run, record = self.run, self.run.record
         about: dict[str, Any] = {"name": self.name, "base": self.start, "dev": self.score.to_json()}
-        about |= {"gain": vars(self.gain), "seed": int(record["asked"]["settings"]["seed"]), "test": run.scores}
+        about |= {"gain": vars(self.gain), "seed": int(record["config"]["settings"]["seed"]), "test": run.scores}
         about |= {"steps": record.get("steps"), "seconds": record.get("seconds")}
         return about | {"directory": str(run.directory.relative_to(directory))}
 
@@ -130,7 +130,7 @@ class Selection:
     @property
     def hurried(self) -> list[str]:
         """Warnings about candidates with too few steps, a line each."""
-        by_clock = (each for each in self.candidates if each.run.record["asked"]["settings"].get("budget"))
+        by_clock = (each for each in self.candidates if each.run.record["config"]["settings"].get("budget"))
         found = ((each.name, int(each.run.record.get("steps") or 0)) for each in by_clock)
         few = ((name, counted(steps, "step")) for name, steps in found if 0 < steps < FEW)
         return [f"{name} took no more than {steps}: too few to judge it by" for name, steps in few]

@@ -27,8 +27,9 @@ from selfsent.errors import DataError, RunError, SettingsError
 from selfsent.evaluation.hold_out import split_documents, text_hashes
 from selfsent.evaluation.stats.duplicates import connected, near_duplicates
 from selfsent.evaluation.tasks.retrieval import RetrievalTask
-from selfsent.files import atomic_directory, read_json, write_json
+from selfsent.files import atomic_directory, write_json
 from selfsent.lexical import Analyzer, language_of
+from selfsent.run_record import read_record
 
 NAME = "exam"
 KINDS = ("pair", "title", "quote", "question", "sentence")
@@ -220,10 +221,10 @@ def held_out(run: Path, corpus: Corpus, count: int | None = None) -> set[str]:
         RunError: no such run, or it read another corpus.
         DataError: the corpus has too few documents to hold any out.
     """
-    record = read_json((run.parent if run.name == "model" else run) / "run.json")
-    if "asked" not in record:
+    config = read_record(run.parent if run.name == "model" else run).config
+    if not config:
         raise RunError(f"{run} is no run of selfsent train")
-    if record["asked"]["corpus"]["fingerprint"] != corpus.fingerprint:
+    if config["corpus"]["fingerprint"] != corpus.fingerprint:
         raise RunError(f"{run} was trained on other text, or on this one read otherwise: what it has read is not known")
     return set(map(letters, corpus.texts(split_documents(corpus, count)[1])))
 

@@ -190,17 +190,17 @@ _FAITHFUL = {
 }
 """Differences of the authors' code to their paper."""
 
-Bootstrap.method = Method("bootstrap", Bootstrap, BootstrapLearner).but(
+Bootstrap.method = Method("bootstrap", Bootstrap, BootstrapLearner).replace(
     published=Settings(batch_size=64, learning_rate=5e-4, epochs=1, schedule="linear", weight_decay=0.01, epsilon=1e-6),
     defaults=Settings(batch_size=64, learning_rate=3e-4, epochs=1),
     large_learning_rate=5e-5,
     presets={"published": {"loss": "cosine", "predictor_rate": 1.0}, "faithful": _FAITHFUL},
 )
 
-NTXent.method = Bootstrap.method.but(
+NTXent.method = Bootstrap.method.replace(
     name="ntxent",
     learner=NtxentLearner,
     options=NTXent,
-    defaults=Bootstrap.method.defaults.but(learning_rate=5e-4),
+    defaults=Bootstrap.method.defaults.replace(learning_rate=5e-4),
     presets={"faithful": _FAITHFUL},
 )

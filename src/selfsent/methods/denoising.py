@@ -82,7 +82,7 @@ class MaskedLearner(Learner):
         return self.at_rate(rate, tables, super().parameter_groups(settings))
 
 
-MLM.method = Method("mlm", MLM, MaskedLearner).but(
+MLM.method = Method("mlm", MLM, MaskedLearner).replace(
     published=Settings(batch_size=8, learning_rate=5e-5, steps=100_000, schedule="constant", warmup=0),
     defaults=Settings(batch_size=32, learning_rate=1e-4, epochs=1),
     large_learning_rate=5e-5,
@@ -173,7 +173,7 @@ class DenoisingLearner(Learner):
         return Loss(head_cross_entropy(head, states, read.targets), read.tokens)
 
 
-TSDAE.method = Method("tsdae", TSDAE, DenoisingLearner).but(
+TSDAE.method = Method("tsdae", TSDAE, DenoisingLearner).replace(
     pooling="cls",
     published=Settings(batch_size=8, learning_rate=3e-5, steps=100_000, schedule="constant", warmup=0),
     defaults=Settings(batch_size=32, learning_rate=1e-3, epochs=1),

@@ -16,7 +16,8 @@ from selfsent.data.views.view import View
 from selfsent.errors import SettingsError
 from selfsent.models.encoder import Encoder
 from selfsent.models.heads.options import HEADS, Pooling
-from selfsent.settings import Settings, check_limits
+from selfsent.renamed import warn_renamed
+from selfsent.settings import Settings, accept_former_names, check_limits
 
 Compares = Literal["nothing", "batch", "texts", "documents"]
 
@@ -200,7 +201,7 @@ class Learner(nn.Module):
 ONE_PASS = Settings(epochs=1)
 STATIC = Settings(batch_size=512, learning_rate=0.016, epochs=15, warmup=0, beta2=0.98, max_length=64)
 """Default settings for static embeddings, where nothing else is known: many cheap steps at a high rate."""
-NEW_STATIC = STATIC.but(batch_size=1024, learning_rate=0.02)
+NEW_STATIC = STATIC.replace(batch_size=1024, learning_rate=0.02)
 """Default settings for untrained static embeddings."""
 STATIC_STEPS = 3000
 """Default limit of steps for static embeddings: on much text, fewer passes."""
@@ -245,6 +246,9 @@ class Method:
     supervised: bool = False
     compared: bool = True
 
+    def __post_init__(self) -> None:
+        accept_former_names(self.options)
+
     @property
     def described(self) -> dict[str, str]:
         """Its `title` in full, its `objective` in one line, and its `citation`: authors, year, where published."""
@@ -261,9 +265,14 @@ class Method:
         """The head that the learner gives the encoder, where the method has one of its own."""
         return next((name for name, kind in HEADS.items() if issubclass(self.options, kind)), None)
 
-    def but(self, **changes: Any) -> Method:
-        """A copy with some fields changed."""
+    def replace(self, **changes: Any) -> Method:
+        """Copy the method with some fields changed."""
         return dataclasses.replace(self, **changes)
+
+    def but(self, **changes: Any) -> Method:
+        """Deprecated: `replace`."""
+        warn_renamed("Method.but", "Method.replace")
+        return self.replace(**changes)
 
     def preset(self, name: str | None) -> Mapping[str, Any]:
         """The options and settings of a preset that differ from the published settings; of None, nothing.

@@ -203,14 +203,14 @@ class ZScoreLearner(WhiteningLearner):
         self.model.put_affine(scale.diag(), -scale * moments.mean)
 
 
-Whitening.method = Method("whitening", Whitening, WhiteningLearner).but(
+Whitening.method = Method("whitening", Whitening, WhiteningLearner).replace(
     defaults=ONE_PASS,
     large_learning_rate=ONE_PASS.learning_rate,
     static=ONE_PASS,
     presets={"published": {"dimensions": 256, "layers": "first+last"}},
 )
 
-ZScore.method = Whitening.method.but(name="zscore", options=ZScore, learner=ZScoreLearner, presets={})
+ZScore.method = Whitening.method.replace(name="zscore", options=ZScore, learner=ZScoreLearner, presets={})
 
 
 @dataclass(frozen=True)
@@ -307,14 +307,14 @@ class FlowLearner(Learner):
 
 
 _LAYERS = {"layers": "first+last"}
-_PUBLISHED = Settings(batch_size=64, learning_rate=1e-3, epochs=1, schedule="constant", warmup=0, max_length=64).but(
-    weight_decay=0.01, epsilon=1e-6
-)
+_PUBLISHED = Settings(
+    batch_size=64, learning_rate=1e-3, epochs=1, schedule="constant", warmup=0, max_length=64
+).replace(weight_decay=0.01, epsilon=1e-6)
 
-Flow.method = Method("flow", Flow, FlowLearner).but(
+Flow.method = Method("flow", Flow, FlowLearner).replace(
     published=_PUBLISHED,
-    defaults=_PUBLISHED.but(max_length=128),
+    defaults=_PUBLISHED.replace(max_length=128),
     large_learning_rate=1e-3,
-    static=_PUBLISHED.but(max_length=128),
+    static=_PUBLISHED.replace(max_length=128),
     presets={"published": _LAYERS, "faithful": {**_LAYERS, "noisy": True, "initial": 64}},
 )

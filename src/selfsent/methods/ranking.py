@@ -26,7 +26,15 @@ _KEEP_BASE = (
     "weight of a loss that keeps the similarities of a batch near those of the base; neighbours and cropping take 1"
     " where the base is a sentence encoder already"
 )
-MinedBy = Literal["base", "words", "both"]
+Retriever = Literal["base", "words", "both"]
+"""Ranking that hard negatives are mined by: the cosine of the base, BM25, or both as `search` ranks."""
+
+RETRIEVER = "ranking that finds them. base: cosine; words: BM25; both: as search ranks"
+MAX_RELATIVE_SCORE = "maximum score of a hard negative, relative to the partner's"
+MAX_RELATIVE_SCORE_LIMITS = {
+    **{"flags": ("--max-relative-score", "--at-most"), "formerly": "at_most"},
+    **{"above": 0.0, "maximum": 1.0},
+}
 
 
 @dataclass(frozen=True)
@@ -44,8 +52,8 @@ class MNRL(ViewOptions):
     keep_base: float = setting(0.0, _KEEP_BASE, minimum=0.0)
     hard_negatives: bool | None = setting(None, "the third text column is a wrong partner (default: if there is one)")
     mined: int = setting(0, "hard negatives of each text, mined by the base before training", minimum=0, maximum=100)
-    mined_by: MinedBy = setting("both", "what ranks them. base: the cosine; words: BM25; both: as search ranks")
-    at_most: float = setting(0.95, "largest score of a hard negative, as a share of the partner's", above=0, maximum=1)
+    retriever: Retriever = setting("both", RETRIEVER, flags=("--retriever", "--mined-by"), formerly="mined_by")
+    max_relative_score: float = setting(0.95, MAX_RELATIVE_SCORE, **MAX_RELATIVE_SCORE_LIMITS)
     teacher: str = setting("", "ranks partner and mined negatives: search, for what mined them, or a cross-encoder")
     teacher_weight: float = setting(1.0, "weight of the loss that follows the teacher", above=0.0)
     teacher_scale: float = setting(20.0, "multiplies the teacher's scores: one over their temperature", above=0.0)
@@ -188,13 +196,13 @@ class RankingLearner(Learner):
         return Loss(total, len(text))
 
 
-MNRL.method = Method("mnrl", MNRL, RankingLearner).but(
+MNRL.method = Method("mnrl", MNRL, RankingLearner).replace(
     published=Settings(batch_size=128, learning_rate=2e-5, epochs=1, weight_decay=0.01, epsilon=1e-6, max_length=75),
     presets={"published": {"both_directions": True}},
     supervised=True,
 )
 
-GPL.method = MNRL.method.but(
+GPL.method = MNRL.method.replace(
     name="gpl",
     options=GPL,
     published=Settings(batch_size=32, learning_rate=2e-5, epochs=1, max_length=350),
@@ -202,15 +210,15 @@ GPL.method = MNRL.method.but(
     compared=False,
 )
 
-Neighbours.method = Method("neighbours", Neighbours, RankingLearner).but(
+Neighbours.method = Method("neighbours", Neighbours, RankingLearner).replace(
     published=Settings(batch_size=64, learning_rate=2e-5, epochs=1),
-    defaults=MNRL.method.defaults.but(max_length=64),
+    defaults=MNRL.method.defaults.replace(max_length=64),
     static_whiten=0.1,
     for_encoders={"keep_base": 1.0},
     aims_at_context=True,
 )
 
-Cropping.method = Neighbours.method.but(
+Cropping.method = Neighbours.method.replace(
     name="cropping",
     options=Cropping,
     published=Settings(batch_size=64, learning_rate=2e-5, epochs=1, clip=0, max_length=512),

@@ -107,12 +107,12 @@ class Sent2VecLearner(Learner):
         return None if self.training else torch.Generator(self.model.device).manual_seed(0)
 
 
-Sent2Vec.method = Method("sent2vec", Sent2Vec, Sent2VecLearner).but(
+Sent2Vec.method = Method("sent2vec", Sent2Vec, Sent2VecLearner).replace(
     # Theirs are single sentences at a rate of 0.2, by plain gradient descent in several threads.
     published=Settings(batch_size=1, learning_rate=0.2, epochs=9, warmup=0, optimizer="sgd", clip=0.0),
     defaults=Settings(batch_size=128, learning_rate=0.004, epochs=15, max_length=64),
     large_learning_rate=0.004,
-    static=STATIC.but(batch_size=128),
+    static=STATIC.replace(batch_size=128),
     default_base="bundled",
     presets={"published": {"threshold": 5e-6}, "faithful": {"threshold": 5e-6}},
     compared=False,

@@ -170,21 +170,21 @@ class TripletLearner(Learner):
         return Loss(F.triplet_margin_loss(a, p, n, self.options.margin, reduction="sum"), len(a))
 
 
-Softmax.method = Method("softmax", Softmax, SoftmaxLearner).but(
+Softmax.method = Method("softmax", Softmax, SoftmaxLearner).replace(
     published=Settings(batch_size=16, learning_rate=2e-5, epochs=1, weight_decay=0.01, epsilon=1e-6),
     defaults=Settings(batch_size=16, learning_rate=1e-4, epochs=1),
     supervised=True,
 )
 
-Cosine.method = Softmax.method.but(
+Cosine.method = Softmax.method.replace(
     name="cosine",
     learner=CosineLearner,
     options=Cosine,
-    published=Softmax.method.published.but(epochs=4),
+    published=Softmax.method.published.replace(epochs=4),
     defaults=Settings(batch_size=16, learning_rate=5e-4, epochs=4),
 )
 
-Triplet.method = Softmax.method.but(name="triplet", learner=TripletLearner, options=Triplet)
+Triplet.method = Softmax.method.replace(name="triplet", learner=TripletLearner, options=Triplet)
 
 
 @dataclass(frozen=True)
@@ -273,7 +273,7 @@ class CrossEncoderLearner(Learner):
         super().save(directory)
 
 
-CrossEncoder.method = Method("cross-encoder", CrossEncoder, CrossEncoderLearner).but(
+CrossEncoder.method = Method("cross-encoder", CrossEncoder, CrossEncoderLearner).replace(
     pooling="cls",
     published=Settings(batch_size=32, learning_rate=2e-5, epochs=3, weight_decay=0.01, epsilon=1e-6),
     defaults=Settings(batch_size=16, learning_rate=1e-4, epochs=4),

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from selfsent.data.packed import Packed
 from selfsent.errors import BaseEncoderError
-from selfsent.fast.cached import in_parts
+from selfsent.fast.gradcache import in_parts
 from selfsent.files import write_json
 from selfsent.foreign.transformers import has_masked_language_model, silent
 from selfsent.lexical.scores import SEARCH_FILE, SEARCH_WEIGHT

@@ -103,8 +103,8 @@ def _steps(model: Model, prompt: str) -> tuple[Callable[[list[str]], Any], Calla
 
 
 @contextmanager
-def telling_cuts(model: Model) -> Iterator[None]:
-    """Context in which texts are encoded; at its end the user is told how many were cut, if any."""
+def warn_on_truncation(model: Model) -> Iterator[None]:
+    """Context that logs a warning at its end if texts encoded in it were truncated."""
     before = model.texts_cut
     yield
     if cut := model.texts_cut - before:

@@ -111,7 +111,7 @@ def in_cache(key: tuple[Any, ...], write: Callable[[Path], None]) -> Path:
             write(folder / "model")
             seal(folder / "model")
             # As of an untrained table: it is no sentence encoder yet.
-            write_json(folder / "run.json", {"asked": {"method": "table"}, "status": "finished"})
+            write_json(folder / "run.json", {"config": {"method": "table"}, "status": "finished"})
     return path / "model"
 
 

@@ -13,6 +13,7 @@ from selfsent.foreign.sentence_transformers import load_with
 from selfsent.foreign.transformers import silent
 from selfsent.lexical.scores import LARGEST, SEARCH_FILE
 from selfsent.models.heads.options import CNN_POOL
+from selfsent.run_record import read_record
 
 CUSTOM = {
     f"selfsent.{room}.{name}": name for room in ("models.heads", "heads") for name in ("flow.Flow", "cnn_pool.CnnPool")
@@ -81,8 +82,7 @@ def is_sentence_encoder(directory: Path) -> bool:
     """
     if saved_pooling(directory) is None:
         return False
-    config = read_json(directory.resolve().parent / "run.json").get("asked")
-    return not isinstance(config, dict) or config.get("method") not in ("mlm", "pretrain", "table")
+    return read_record(directory.resolve().parent).config.get("method") not in ("mlm", "pretrain", "table")
 
 
 def is_trained_transformer(directory: Path) -> bool:

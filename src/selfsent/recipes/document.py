@@ -48,6 +48,11 @@ class Section(dict[str, Any]):
         line = self.line if key is None else self.lines.get(key, self.line)
         raise SettingsError(f"{self.path} line {line}: {message}")
 
+    def rename(self, old: str, new: str) -> None:
+        """Replace a deprecated key."""
+        if old in self and new not in self:
+            self[new], self.lines[new] = self.pop(old), self.lines.get(old, self.line)
+
     def section(self, key: str) -> Section:
         """The section under a key; empty if missing."""
         found = self.get(key)

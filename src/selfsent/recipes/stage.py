@@ -17,7 +17,7 @@ from selfsent.evaluation.tasks.transfer import CLASSIFIERS
 from selfsent.methods import METHODS, Method
 from selfsent.models.heads.options import HEADS, POOLINGS
 from selfsent.recipes.document import Section
-from selfsent.settings import Settings, choices_of, parse_duration
+from selfsent.settings import Settings, choices_of, former_names, parse_duration
 from selfsent.training.plan import Plan, make_plan
 from selfsent.training.run_config import ModelOptions, RunConfig
 
@@ -132,6 +132,8 @@ def read_stage(name: str, sections: Section, common: Section, seed: int | None) 
     options = (method.options, head, Settings)
     choices = {key: values for kind in (*options, ModelOptions) for key, values in choices_of(kind).items()}
     fields = fields_of(*options) | _ARGUMENTS
+    for old, new in former_names(method.options).items():
+        section.rename(old, new)
     section.only(["method", "corpus", "evaluate", *fields], f"stage {name} ({method.name})")
     common.only(fields_of(Settings) | _ARGUMENTS, "all")
     arguments: dict[str, Any] = {}

@@ -49,7 +49,7 @@ def model_card(
         licence: of the base's weights.
         search: the scores by search, if any.
     """
-    config, settings = record["asked"], {**record["asked"]["settings"], "steps": record["steps"]}
+    config, settings = record["config"], {**record["config"]["settings"], "steps": record["steps"]}
     used = settings if record["steps"] else {name: settings[name] for name in WITHOUT_STEPS}
     listed = {**config["options"], **used, "precision": record["precision"], "processes": record["processes"]}
     steps = "a fit, no steps"

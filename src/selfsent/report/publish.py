@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from selfsent.errors import OutputError, RunError, SettingsError, first_line
-from selfsent.files import read_json
 from selfsent.models.bases import resolve
+from selfsent.run_record import read_record
 
 _FILE = re.compile(
     r"(\w*config\w*|modules|\w*tokenizer\w*|special_tokens_map|added_tokens|vocab|search|model.safetensors.index)\.json"
@@ -35,11 +35,11 @@ def published_card(directory: Path, repository: str, licence: str | None = None)
     Raises:
         RunError: it has no card of selfsent's.
     """
-    path, record = directory / "README.md", read_json(directory.parent / "run.json")
+    path, record = directory / "README.md", read_record(directory.parent)
     card = path.read_text(encoding="utf-8") if path.is_file() else ""
     if not card.startswith("---\nlibrary_name: ") or "Trained by selfsent" not in card:
         raise RunError(f"{directory} has no card of selfsent's: publish the directory of a finished run")
-    source = str(record.get("asked", {}).get("corpus", {}).get("source", ""))
+    source = str(record.config.get("corpus", {}).get("source", ""))
     card = card.replace(source or "\0", re.split("[?#]", re.split(r"[/\\]", source.rstrip("/\\"))[-1])[0])
     card = _FOLDER.sub("", card).replace("path/to/this/directory", repository)
     if licence is not None:

@@ -14,6 +14,7 @@ from selfsent.models.saved import is_cross_encoder, load_sentence_transformer
 from selfsent.report.run_page import run_page
 from selfsent.report.scores import scores_table
 from selfsent.report.warranted import warranty_table
+from selfsent.run_record import upgraded
 from selfsent.training.run_directory import RunDirectory
 
 
@@ -23,7 +24,7 @@ class Run:
 
     Args:
         directory: of the run.
-        record: the content of its `run.json`.
+        record: the content of its `run.json`, with everything that decides the result under `config`.
         scores: before and after, if the corpus has documents: base, trained, TF-IDF and the paired difference, at
             finding the next sentence.
         neighbours: for three held-out sentences, the nearest sentences before and after.
@@ -80,7 +81,7 @@ def load_run(output: str | Path) -> Run:
     """
     path = Path(output)
     try:
-        record = json.loads((path / "run.json").read_text(encoding="utf-8"))
+        record = upgraded(json.loads((path / "run.json").read_text(encoding="utf-8")))
         report = json.loads((path / "scores.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         raise RunError(f"{path} holds no finished run") from None

@@ -38,7 +38,7 @@ def run_page(
         fragment: without head and headline, for a notebook.
         search: before and after, at search, or None.
     """
-    config = record.get("asked", {})
+    config = record.get("config", {})
     corpus, settings = config.get("corpus", {}), config.get("settings", {})
     used = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in settings.items() if value is not None)
     about = {

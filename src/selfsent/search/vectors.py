@@ -21,7 +21,7 @@ from selfsent.errors import DataError, OutputError, SettingsError
 from selfsent.files import atomic_file, output_errors
 from selfsent.locks import lock_directory
 from selfsent.models import encoding
-from selfsent.models.encoding import CHUNK, Side, encode, encode_stream, prompt_of, telling_cuts
+from selfsent.models.encoding import CHUNK, Side, encode, encode_stream, prompt_of, warn_on_truncation
 from selfsent.models.fingerprint import fingerprint
 from selfsent.models.opening import open_encoder
 from selfsent.models.table import Table
@@ -117,7 +117,7 @@ def encode_to_file(
         if done:
             advance(done)
         try:
-            with telling_cuts(model):
+            with warn_on_truncation(model):
                 for vectors in encode_stream(model, sentences(corpus, done), side):
                     table.fill(np.arange(done, done + len(vectors)), vectors)
                     done += len(vectors)
@@ -245,7 +245,7 @@ def corpus_vectors(
         DataError: the file is damaged, or holds other vectors.
     """
     if file is None:
-        with telling_cuts(model):
+        with warn_on_truncation(model):
             yield from encode_stream(model, sentences(corpus), side)
         return
     check_rows(file, corpus)

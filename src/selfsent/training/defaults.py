@@ -75,22 +75,24 @@ def default_settings(method: Method, base: str | Path, lora: bool = False) -> Se
     """
     directory = resolve(base)
     if lora:
-        return method.defaults.but(learning_rate=FASTER * method.large_learning_rate)
+        return method.defaults.replace(learning_rate=FASTER * method.large_learning_rate)
     if not is_static(directory):
         # Without labels, large rates damage a base that is a sentence encoder already (docs/log).
         knows = not method.supervised and is_sentence_encoder(directory)
         # Large networks need small rates.
         small = _parameters(directory) <= LARGE and not knows
-        return method.defaults if small else method.defaults.but(learning_rate=method.large_learning_rate)
+        return method.defaults if small else method.defaults.replace(learning_rate=method.large_learning_rate)
     if method.static is None:
         problem = f"{method.name} needs a transformer, and {base} is a table of token vectors"
         advice = f"give another `base`, such as {RAW}, or leave it out"
         raise SettingsError(f"{problem}: {advice}")
     if not is_sentence_encoder(directory):  # random rows, whose length says nothing
-        return NEW_STATIC if method.static is STATIC else method.static.but(learning_rate=method.large_learning_rate)
+        return (
+            NEW_STATIC if method.static is STATIC else method.static.replace(learning_rate=method.large_learning_rate)
+        )
     # The step is that of a row of mean length: another scale of the table makes no difference.
     length = float(load_encoder(directory).words.weight.detach().norm(dim=1).mean())
-    return method.static.but(learning_rate=float(f"{method.static.learning_rate * length / LENGTH:.2g}"))
+    return method.static.replace(learning_rate=float(f"{method.static.learning_rate * length / LENGTH:.2g}"))
 
 
 def default_base(method: Method, given: Mapping[str, Any], model: ModelOptions) -> str:

@@ -36,8 +36,8 @@ from selfsent.models.precision import autocast
 from selfsent.models.reading import LOOKED_AT, reading_notice
 from selfsent.progress import Progress
 from selfsent.settings import Precision, Settings
-from selfsent.training.candidates import judged, mine
 from selfsent.training.checks import reject_alike, reject_constant, reject_wordless
+from selfsent.training.hard_negatives import mine, teacher_scores
 from selfsent.training.loop import Loop, precision_of
 from selfsent.training.models import save_model
 from selfsent.training.plan import Plan, check_batch_size
@@ -183,7 +183,7 @@ def _batches(
     if settings.max_length > limit:
         if not plan.options.reads_whole_documents:
             notice(f"this base reads at most {limit} tokens: max_length={settings.max_length} is cut to that")
-        settings = settings.but(max_length=limit)
+        settings = settings.replace(max_length=limit)
     template = Template.of(model.tokenizer, model.vocabulary_size)
     reject_constant(model, template)
     for view in plan.views:
@@ -202,7 +202,7 @@ def _batches(
             raise SettingsError("this encoder makes no token of these texts: choose another `base`")
         if len(left) < len(rows):
             notice(f"this encoder makes no token of {counted(len(rows) - len(left), 'text')}, left out")
-            rows, settings = left, fitted(plan, len(left), notice).but(max_length=settings.max_length)
+            rows, settings = left, fitted(plan, len(left), notice).replace(max_length=settings.max_length)
     encoding = partial(progress.count, "encoding", total=len(rows) * max(1, len(learner.teachers)))
     apart = documents is None or documents.largest_share(rows) <= _MOST_IN_ONE
     leads = _leads(plan, model, settings.max_length, lambda at, before: make_table(columns[at], before=before))
@@ -259,7 +259,12 @@ def _mined(
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """The mined candidates of all rows of the corpus, and their teacher's scores; the first process makes them."""
     rows, whole = batches.rows, options.reads_whole_documents
-    how: dict[str, Any] = {"by": options.mined_by, "at_most": options.at_most, "whole": whole, "prompts": plan.prompts}
+    how: dict[str, Any] = {
+        "retriever": options.retriever,
+        "max_relative_score": options.max_relative_score,
+        "whole": whole,
+        "prompts": plan.prompts,
+    }
 
     def made() -> tuple[np.ndarray, np.ndarray | None]:
         mining, asking = (partial(progress.count, what, total=len(rows)) for what in ("mining", "asking the teacher"))
@@ -267,7 +272,7 @@ def _mined(
         found = mine(corpus, rows, plan.base, options.mined, **how, max_length=length, advance=mining)
         if not options.teachers:
             return found.rows, found.scores if options.teacher else None
-        return found.rows, judged(corpus, rows, found, options.teacher, whole, asking)
+        return found.rows, teacher_scores(corpus, rows, found, options.teacher, whole, asking)
 
     return by_first(made)
 
@@ -350,7 +355,7 @@ def fitted(plan: Plan, sentences: int, notice: Notice) -> Settings:
         fact = f"the corpus has {counted(sentences, 'row')} to train on"
         cut = f"batch_size={settings.batch_size} is cut to {'that' if fits == sentences else fits}"
         notice(f"{fact}: {cut}")
-        settings = settings.but(batch_size=max(1, fits))
+        settings = settings.replace(batch_size=max(1, fits))
     check_batch_size(plan.method, plan.options, settings.batch_size)
     if settings.batch_size < world_size() * settings.accumulate:
         parts = f"{world_size()} processes with {settings.accumulate} micro-batches each"

@@ -23,7 +23,7 @@ from selfsent.models.heads.options import CNN_POOL, HEADS, POOLINGS, Pooling, na
 from selfsent.models.lora import require_peft
 from selfsent.models.prompts import Prompts
 from selfsent.models.saved import is_bare_table, is_sentence_encoder, is_static, is_trained_transformer, saved_pooling
-from selfsent.settings import DURATIONS, WITHOUT_STEPS, Settings, split_arguments
+from selfsent.settings import DURATIONS, WITHOUT_STEPS, Settings, split_arguments, with_current_names
 from selfsent.training.checks import KnownLabels, facts_of, labels_of
 from selfsent.training.defaults import (
     FOR_SINGLE_FROM_ENCODER,
@@ -205,6 +205,7 @@ def make_plan(method: Method, base: str | Path | None = None, **changes: Any) ->
         changes["whiten"] = float(changes["whiten"])
     model, changes = split_arguments(ModelOptions, changes)
     preset, head, pooling, dropout, whiten = model.preset, model.head, model.pooling, model.dropout, model.whiten
+    changes = with_current_names(changes, method.options)
     chosen = method.preset(preset)
     if base is None:
         base = default_base(method, {**chosen, **changes}, model)
@@ -225,7 +226,7 @@ def make_plan(method: Method, base: str | Path | None = None, **changes: Any) ->
     start = default_settings(method, base, bool(model.lora))  # raises where the method cannot train the base
     settings, options, ignored = _changed(method, method.published if preset else start, changes)
     if options.reads_whole_documents and not preset and "max_length" not in changes:
-        settings = settings.but(max_length=LONGEST_DOCUMENT)
+        settings = settings.replace(max_length=LONGEST_DOCUMENT)
     if whiten is None:
         turned = knows and is_bare_table(directory) and not (preset or model.sizes)
         whiten = method.static_whiten if turned else 0.0
@@ -281,9 +282,9 @@ def _changed(method: Method, start: Settings, changes: Mapping[str, Any]) -> tup
         hint = whose_option(unknown[0]) or guess(unknown[0], sorted(general | own))
         raise SettingsError(f"{method.name} has no option {unknown[0]!r}; {hint}")
     ignored = tuple(sorted(changes.keys() & general - {*WITHOUT_STEPS})) if method.closed_form else ()
-    settings = start.but(**{name: changes[name] for name in changes if name in general and name not in ignored})
+    settings = start.replace(**{name: changes[name] for name in changes if name in general and name not in ignored})
     if not (settings.steps or settings.epochs or settings.budget):
-        settings = settings.but(epochs=1.0)
+        settings = settings.replace(epochs=1.0)
     return settings, method.options(**{name: changes[name] for name in changes if name in own}), ignored
 
 

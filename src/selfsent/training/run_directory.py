@@ -18,6 +18,7 @@ from selfsent.errors import RunError
 from selfsent.files import is_half_written, output_errors, remove, sweep_half_written, write_json, write_text
 from selfsent.integrity import is_signed, signed
 from selfsent.locks import PathLock, lock_directory
+from selfsent.run_record import Record, upgraded
 from selfsent.training.agreement import check_agreement, first_difference
 from selfsent.training.checkpoint import progress_in
 from selfsent.version import __version__
@@ -50,7 +51,7 @@ class RunDirectory:
         self.model = path / "model"
         """Directory of the trained model."""
         self.checkpoints = path / "checkpoints"
-        self.record: dict[str, Any] = {}
+        self.record = Record()
         self.resumed = False
         self._lock: PathLock | None = None
         self._seen: str | None = None
@@ -74,14 +75,14 @@ class RunDirectory:
                 directory holds something else, or cannot be written.
             OutputError: another process works in it.
         """
-        mine: list[dict[str, Any] | None] = []
+        mine: list[Record | None] = []
 
-        def checked() -> dict[str, Any] | None:
+        def checked() -> Record | None:
             mine.append(self._checked(resume, overwrite, read))
             return mine[0]
 
         found = together(checked)
-        self.record, self.resumed = found or {}, found is not None
+        self.record, self.resumed = found or Record(), found is not None
         there = [] if self.resumed else gathered(mine[0] is not None)
         if any(there):
             raise RunError(
@@ -89,7 +90,7 @@ class RunDirectory:
                 " has none: put it into a folder that all machines see, or copy it there"
             )
 
-    def _checked(self, resume: bool, overwrite: bool, read: Iterable[str | Path | None]) -> dict[str, Any] | None:
+    def _checked(self, resume: bool, overwrite: bool, read: Iterable[str | Path | None]) -> Record | None:
         """The record of the run to resume, or None."""
         if resume and overwrite:
             raise RunError("resume=True and overwrite=True contradict each other: give one")
@@ -127,7 +128,7 @@ class RunDirectory:
             problem = f"{self.path / 'run.json'} is not as it was written"
             advice = "it is damaged, or was changed by hand (then take its line checksum out, and it is believed)"
             raise RunError(f"{problem}: {advice}")
-        return {name: value for name, value in old.items() if name != "checksum"}
+        return upgraded({name: value for name, value in old.items() if name != "checksum"})
 
     def _hold(self) -> None:
         """Lock out other processes while this object exists."""
@@ -164,13 +165,13 @@ class RunDirectory:
         if self.record.get("stopped"):
             stage = self.record.get("stopped_in")
             free = (*free, f"stages {stage} learning_rate" if stage else "settings learning_rate")
-        before = dict(self.record.get("asked", {}))
+        before = dict(self.record.get("config", {}))
         for section, values in json.loads(json.dumps(defaults or {})).items():
             if section in before:
                 before[section] = {**values, **before[section]}
         if not self.record:
             return
-        self.record["asked"] = before
+        self.record["config"] = before
         if difference := first_difference(before, self._config, exclude=free):
             if self.status == "finished":
                 problem = f"{self.path} is finished, and nothing of it can be done otherwise: {difference}"
@@ -201,10 +202,10 @@ class RunDirectory:
             self.checkpoints.mkdir(exist_ok=True)
         if not self.resumed:
             started = time.strftime("%Y-%m-%dT%H:%M:%S%z")
-            self.update(status="running", asked=self._config, command=sys.argv, versions=versions(), started=started)
-        elif change := first_difference(self.record["asked"], self._config):
+            self.update(status="running", config=self._config, command=sys.argv, versions=versions(), started=started)
+        elif change := first_difference(self.record["config"], self._config):
             changes = [*self.record.get("changes", []), {"change": change, "because": self.record.get("stopped")}]
-            self.update(asked=self._config, changes=changes, stopped=None, stopped_in=None)
+            self.update(config=self._config, changes=changes, stopped=None, stopped_in=None)
 
     def sweep(self) -> None:
         """Remove half-written files of a killed process."""

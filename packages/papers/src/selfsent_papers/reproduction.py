@@ -20,6 +20,7 @@ from selfsent.files import read_json
 from selfsent.recipes.recipe import Recipe, read_recipe
 from selfsent.recipes.run import SCORES, STAND_INS
 from selfsent.recipes.seeds import Seeds, Spread
+from selfsent.run_record import read_record
 from selfsent_papers.published import AGGREGATION, DATASETS, METRICS, ROW, Record, defects, marked, records
 
 Scores = Mapping[str, Mapping[str, Any]]
@@ -230,7 +231,7 @@ def join_runs(directories: Iterable[str | Path]) -> list[Reproduction]:
         run = directory / "seeds" / str(next(iter(seeds))) if seeds else directory
         if read_json(directory / "run.json").get("status") != "finished" or not (run / "recipe.yaml").is_file():
             raise RunError(f"{directory} holds no finished run of a recipe")
-        config = read_json(run / "run.json").get("asked", {})
+        config = read_record(run).config
         recipe = read_recipe(run / "recipe.yaml", config.get("variant"), config.get("base"), planned=False)
         if not (published := records_of(recipe)):
             raise RunError(f"{directory} repeats no row of the papers: its recipe names none under published")

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from selfsent.files import read_json
+from selfsent.run_record import read_record
 
 LEAKED = ("sts12", "sts13", "sts14", "sts15", "sts16")
 _STSB = re.compile(r"(?<![a-z])sts[-_ ]?(b(?![a-z])|bench)", re.IGNORECASE)
@@ -49,18 +49,17 @@ def _lineage(directory: Path, seen: set[Path]) -> Iterator[tuple[Path, list[dict
     if directory in seen or not directory.is_dir():
         return
     seen.add(directory)
-    configs = [found for path in (directory, directory.parent) if (found := _config(path / "run.json"))]
+    configs = [found for path in (directory, directory.parent) if (found := _config(path))]
     yield directory, [part for whole in configs for part in (whole, *_dicts(whole.get("stages")))]
     for whole in configs:
         if isinstance(base := whole.get("base"), str):
             yield from _lineage(Path(base), seen)
 
 
-def _config(record: Path) -> dict[str, Any]:
-    found = read_json(record)
-    config = found.get("asked")
-    of_chosen = {"method": method} if (method := found.get("method")) else {}  # the record of a comparison
-    return config | of_chosen if isinstance(config, dict) else {}
+def _config(run: Path) -> dict[str, Any]:
+    record = read_record(run)
+    of_chosen = {"method": method} if (method := record.get("method")) else {}  # the record of a comparison
+    return record.config | of_chosen if record.config else {}
 
 
 def _dicts(found: Any) -> list[dict[str, Any]]:

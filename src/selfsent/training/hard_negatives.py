@@ -1,4 +1,4 @@
-"""Hard negatives: texts that rank high for a text and are not its partner, mined once and kept beside the corpus."""
+"""Hard negatives: texts that rank high for a query and are not its partner, mined once and cached with the corpus."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from selfsent.errors import SettingsError
 from selfsent.lexical import BM25, Analyzer, language_of
 from selfsent.lexical.analyzer import SAMPLED
 from selfsent.lexical.scores import hybrid
-from selfsent.methods.ranking import MinedBy
+from selfsent.methods.ranking import Retriever
 from selfsent.models.bases import resolve
 from selfsent.models.encoder import Encoder
 from selfsent.models.encoding import encode
@@ -27,41 +27,41 @@ from selfsent.models.prompts import Prompts
 from selfsent.resumable import RowTable
 
 _FORMAT = 1
-"""Version of what is kept."""
+"""Version of the cache files."""
 _CHUNK, _BLOCK = 256, 1 << 24
-"""Texts that are ranked for, and kept, together, and scores held at once, at most."""
+"""Queries ranked and stored at once, and maximum number of scores in memory."""
 
 
 @dataclass(frozen=True)
-class Candidates:
-    """Mined candidates of a corpus.
+class HardNegatives:
+    """Mined hard negatives of a corpus.
 
     Args:
-        rows: (corpus rows, k) the corpus row of each candidate, best first; the row itself where there are fewer.
-        scores: (corpus rows, 1 + k) scores of the partner and of the candidates; −inf where there are fewer.
+        rows: (corpus rows, k) the corpus row of each negative, best first; the row itself where there are fewer.
+        scores: (corpus rows, 1 + k) scores of the partner and of the negatives; −inf where there are fewer.
     """
 
     rows: np.ndarray
     scores: np.ndarray
 
 
-def hardest(scores: np.ndarray, partner: np.ndarray, count: int, at_most: float = 0.95) -> np.ndarray:
-    """(q, count) the best candidates that are no likely partners, best first; -1 where there are fewer.
+def hardest(scores: np.ndarray, partner: np.ndarray, count: int, max_relative_score: float = 0.95) -> np.ndarray:
+    """The best candidates that are probably not partners, (q, count), best first; -1 where there are fewer.
 
-    A candidate whose score is more than a share of the partner's may be an answer, too (Moreira et al. 2024,
-    arXiv:2407.15831).
+    A candidate with a score above a share of the partner's may be an answer, too: `perc pos` of Moreira et al. 2024,
+    arXiv:2407.15831, section 3.
 
     Args:
-        scores: (q, n) of all candidates; −inf for one that is out of the question.
+        scores: (q, n) of all candidates; −inf excludes one.
         partner: (q,) the score of each partner.
-        count: wanted candidates.
-        at_most: the share.
+        count: number of candidates to return.
+        max_relative_score: maximum score, relative to the partner's.
 
     Example:
         >>> hardest(np.array([[0.9, 0.97, 0.2, 0.5]]), np.array([1.0]), 2)
         array([[0, 3]])
     """
-    limit = partner - (1 - at_most) * np.abs(partner)
+    limit = partner - (1 - max_relative_score) * np.abs(partner)
     allowed = np.where(scores <= limit[:, None], scores, -np.inf)
     best = np.argpartition(-allowed, min(count, allowed.shape[1]) - 1, axis=1)[:, :count]
     found = np.take_along_axis(allowed, best, 1)
@@ -70,13 +70,13 @@ def hardest(scores: np.ndarray, partner: np.ndarray, count: int, at_most: float 
     return np.pad(best, ((0, 0), (0, count - best.shape[1])), constant_values=-1)
 
 
-class Asked:
-    """Texts that ask, their partners, and the texts among which negatives are mined.
+class MiningTask:
+    """Queries, their partners, and the texts among which negatives are mined.
 
     Args:
         corpus: pairs, or the sentences of documents.
-        rows: (q,) ascending corpus rows to ask.
-        whole: whether a row asks for its document, without itself, and not for the second text of the row.
+        rows: (q,) ascending corpus rows of the queries.
+        whole: whether the partner of a row is its document without the row, and not the second text of the row.
     """
 
     def __init__(self, corpus: Corpus, rows: np.ndarray, whole: bool) -> None:
@@ -97,16 +97,16 @@ class Asked:
         self.searched, self.texts = rows[np.unique(self.own, return_index=True)[1]], [*place]
 
     def queries(self, places: np.ndarray) -> list[str]:
-        """Texts that ask, by their places in `rows`."""
+        """Texts of queries, by their positions in `rows`."""
         return self.corpus.texts(self.rows[places], self.corpus.view_columns[0])
 
     def partners(self, places: np.ndarray) -> list[str]:
-        """What they ask for."""
+        """The positive text of each query, by its position in `rows`."""
         return self._passages(self.rows[places], 0.0) if self.whole else [self.texts[n] for n in self.own[places]]
 
     @cached_property
     def answers(self) -> dict[str, set[int]]:
-        """The candidates that are partners of a text, in any row with it; none where rows ask for documents."""
+        """Candidates that are partners of a query text in any row; empty if partners are documents."""
         found: dict[str, set[int]] = {}
         for query, own in zip([] if self.whole else self.queries(np.arange(len(self.rows))), self.own, strict=False):
             found.setdefault(query, set()).add(int(own))
@@ -123,24 +123,24 @@ def mine(
     rows: np.ndarray,
     base: str,
     count: int,
-    by: MinedBy = "both",
-    at_most: float = 0.95,
+    retriever: Retriever = "both",
+    max_relative_score: float = 0.95,
     whole: bool = False,
     max_length: int | None = None,
     prompts: Prompts | None = None,
     advance: Callable[[int], None] = lambda count: None,
-) -> Candidates:
-    """Mine hard negatives for rows; what an earlier run mined is read, and an interrupted one goes on.
+) -> HardNegatives:
+    """Mine hard negatives for rows; cached ones are read, and an interrupted run continues.
 
     Args:
         corpus: pairs, or the sentences of documents.
-        rows: the rows that ask. Negatives are partners, or documents, of these rows alone.
+        rows: corpus rows of the queries. Negatives are partners, or documents, of these rows alone.
         base: an encoder.
         count: negatives of a row.
-        by: what ranks. base: the cosine; words: BM25; both: as `search` ranks with this encoder.
-        at_most: largest score of a negative, as a share of the partner's.
-        whole: whether a row asks for its document.
-        max_length: tokens read of a text; None for as many as the encoder reads.
+        retriever: ranking that finds them. base: cosine; words: BM25; both: as `search` ranks with this encoder.
+        max_relative_score: maximum score of a negative, relative to the partner's.
+        whole: whether the partner of a row is its document.
+        max_length: tokens read of a text; None for the maximum of the encoder.
         prompts: in place of the encoder's.
         advance: called with the number of rows done since the last call.
 
@@ -149,101 +149,112 @@ def mine(
         SettingsError: there is nothing to mine from.
     """
     rows = np.unique(rows)
-    how = [_FORMAT, corpus.view_columns, count, by, at_most, whole, max_length, files_fingerprint(base)]
+    how = [
+        _FORMAT,
+        corpus.view_columns,
+        count,
+        retriever,
+        max_relative_score,
+        whole,
+        max_length,
+        files_fingerprint(base),
+    ]
     sides = () if prompts in (None, Prompts.of(resolve(base))) else (prompts.query, prompts.document)
     key = json.dumps([*how, *sides, hashlib.sha256(rows.tobytes()).hexdigest()]).encode()
     directory = corpus.directory / f"mined-{hashlib.sha256(key).hexdigest()[:16]}"
     table = RowTable(directory, len(corpus), 2 * count + 1, np.int32)
     advance(int(table.done[rows].sum()))
     if not table.done[rows].all():
-        asked = Asked(corpus, rows, whole)
-        if len(asked.texts) < 2:
-            raise SettingsError("there is one text to mine negatives from: two are needed at least")
+        task = MiningTask(corpus, rows, whole)
+        if len(task.texts) < 2:
+            raise SettingsError("there is one text to mine negatives from: give at least two")
         encoder = load_encoder(base, prompts=prompts)
         encoder.tokenizer.model_max_length = min(max_length or np.inf, encoder.tokenizer.model_max_length)
-        rank = _ranked(asked, encoder, by)
-        for places in _chunks(table, rows, max(1, min(_CHUNK, _BLOCK // len(asked.texts)))):
+        rank = _ranked(task, encoder, retriever)
+        for places in _chunks(table, rows, max(1, min(_CHUNK, _BLOCK // len(task.texts)))):
             scores, partner = rank(places)
-            best = hardest(scores, partner, count, at_most)
+            best = hardest(scores, partner, count, max_relative_score)
             kept = np.where(best < 0, -np.inf, np.take_along_axis(scores, best, 1))
-            numbers = np.where(best < 0, rows[places, None], asked.searched[best])
+            numbers = np.where(best < 0, rows[places, None], task.searched[best])
             found = np.hstack([partner[:, None], kept]).astype(np.float32).view(np.int32)
             table.fill(rows[places], np.hstack([numbers, found]).astype(np.int32))
             advance(len(places))
     done = table.done[:, None] > 0
     numbers, scores = np.split(np.ascontiguousarray(table.vectors), [count], axis=1)
     lone = np.where(done, numbers, np.arange(len(corpus))[:, None])
-    return Candidates(lone, np.ascontiguousarray(scores).view(np.float32))
+    return HardNegatives(lone, np.ascontiguousarray(scores).view(np.float32))
 
 
 def _chunks(table: RowTable, rows: np.ndarray, size: int) -> list[np.ndarray]:
-    """Places in rows (q,) that are not done, up to `size` together."""
+    """Positions in rows (q,) without results, in chunks of up to `size`."""
     left = np.flatnonzero(table.done[rows] == 0)
     return np.split(left, range(size, len(left), size))
 
 
-def _ranked(asked: Asked, encoder: Encoder, by: MinedBy) -> Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]:
-    """From places in `rows`: scores (q, n) of candidates, −inf for known partners, and scores (q,) of the partners."""
-    weight = {"base": 0.0, "words": 1.0}.get(by, encoder.lexical_weight)
-    every, size = np.arange(len(asked.rows)), len(asked.texts)
-    pool = None if by == "words" else unit(encode(encoder, asked.texts, side="document"))
+def _ranked(
+    task: MiningTask, encoder: Encoder, retriever: Retriever
+) -> Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]:
+    """Function from positions in `rows` to scores (q, n) of candidates, −inf for partners, and (q,) of partners."""
+    weight = {"base": 0.0, "words": 1.0}.get(retriever, encoder.lexical_weight)
+    every, size = np.arange(len(task.rows)), len(task.texts)
+    pool = None if retriever == "words" else unit(encode(encoder, task.texts, side="document"))
     if weight:
-        sample = asked.texts[:: 1 + size // SAMPLED]
-        bm25 = BM25(asked.queries(every), Analyzer(language_of(sample)))
-        bm25.add(asked.texts)
-        for part in np.split(every, range(_CHUNK, len(every), _CHUNK)) if asked.whole else []:
-            bm25.add(asked.partners(part))
+        sample = task.texts[:: 1 + size // SAMPLED]
+        bm25 = BM25(task.queries(every), Analyzer(language_of(sample)))
+        bm25.add(task.texts)
+        for part in np.split(every, range(_CHUNK, len(every), _CHUNK)) if task.whole else []:
+            bm25.add(task.partners(part))
         queries, texts = bm25.queries, bm25.texts
 
     def rank(places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         scores, partner = np.zeros((len(places), size), np.float32), np.zeros(len(places), np.float32)
         if pool is not None:
-            vectors = unit(encode(encoder, asked.queries(places), side="query"))
+            vectors = unit(encode(encoder, task.queries(places), side="query"))
             scores += vectors @ pool.T
-            if asked.whole:
-                documents = unit(encode(encoder, asked.partners(places), side="document"))
+            if task.whole:
+                documents = unit(encode(encoder, task.partners(places), side="document"))
                 partner += np.einsum("nd,nd->n", vectors, documents)
         if weight:
             scores = hybrid(scores, (queries[places] @ texts[:size].T).toarray(), weight)
-            if asked.whole:
+            if task.whole:
                 shared = queries[places].multiply(texts[size + places])
                 partner = hybrid(partner, np.asarray(shared.sum(axis=1), np.float32).ravel(), weight)
-        if not asked.whole:
-            partner = scores[np.arange(len(places)), asked.own[places]].copy()
-        scores[np.arange(len(places)), asked.own[places]] = -np.inf
-        for place, query in enumerate(asked.queries(places) if asked.answers else []):
-            scores[place, [*asked.answers[query]]] = -np.inf
+        if not task.whole:
+            partner = scores[np.arange(len(places)), task.own[places]].copy()
+        scores[np.arange(len(places)), task.own[places]] = -np.inf
+        for place, query in enumerate(task.queries(places) if task.answers else []):
+            scores[place, [*task.answers[query]]] = -np.inf
         return scores, partner
 
     return rank
 
 
-def judged(
+def teacher_scores(
     corpus: Corpus,
     rows: np.ndarray,
-    candidates: Candidates,
+    negatives: HardNegatives,
     teacher: str,
     whole: bool,
     advance: Callable[[int], None] = lambda count: None,
 ) -> np.ndarray:
-    """(corpus rows, 1 + k) scores of partners and candidates by a cross-encoder, kept as `mine` keeps its own."""
-    rows, size = np.unique(rows), candidates.scores.shape[1]
-    digest = hashlib.sha256(candidates.rows[rows].tobytes() + rows.tobytes()).hexdigest()
+    """Scores of partners and hard negatives by a cross-encoder, (corpus rows, 1 + k), cached like `mine`."""
+    rows, size = np.unique(rows), negatives.scores.shape[1]
+    digest = hashlib.sha256(negatives.rows[rows].tobytes() + rows.tobytes()).hexdigest()
     key = json.dumps([_FORMAT, corpus.view_columns, whole, digest, files_fingerprint(teacher)]).encode()
     table = RowTable(corpus.directory / f"judged-{hashlib.sha256(key).hexdigest()[:16]}", len(corpus), size, np.float32)
     advance(int(table.done[rows].sum()))
     if not table.done[rows].all():
         from sentence_transformers import CrossEncoder
 
-        asked, directory = Asked(corpus, rows, whole), str(resolve(teacher))
+        task, directory = MiningTask(corpus, rows, whole), str(resolve(teacher))
         model = CrossEncoder(directory, local_files_only=True, model_kwargs={"use_safetensors": True})
-        place = {int(row): number for number, row in enumerate(asked.searched)}
+        place = {int(row): number for number, row in enumerate(task.searched)}
         for places in _chunks(table, rows, _CHUNK):
-            pairs, there = list[tuple[str, str]](), np.isfinite(candidates.scores[rows[places]])
-            numbers = candidates.rows[rows[places]]
-            for n, texts in enumerate(zip(asked.queries(places), asked.partners(places), strict=True)):
+            pairs, there = list[tuple[str, str]](), np.isfinite(negatives.scores[rows[places]])
+            numbers = negatives.rows[rows[places]]
+            for n, texts in enumerate(zip(task.queries(places), task.partners(places), strict=True)):
                 mined = numbers[n][there[n, 1:]]
-                pairs += [texts, *((texts[0], asked.texts[place[int(row)]]) for row in mined)]
+                pairs += [texts, *((texts[0], task.texts[place[int(row)]]) for row in mined)]
             found = np.full(there.shape, -np.inf, np.float32)
             found[there] = model.predict(pairs, show_progress_bar=False)
             table.fill(rows[places], found)

@@ -11,8 +11,8 @@ from selfsent.data.corpus import read_corpus
 from selfsent.errors import Damaged
 from selfsent.models.encoding import encode
 from selfsent.models.loading import load_encoder
-from selfsent.training import candidates
-from selfsent.training.candidates import hardest, judged, mine
+from selfsent.training import hard_negatives
+from selfsent.training.hard_negatives import hardest, mine, teacher_scores
 
 TEXTS = tiny.make_sentences(60, seed=7)
 PAIRS = [{"query": TEXTS[n // 2], "answer": TEXTS[59 - n]} for n in range(30)]
@@ -30,20 +30,22 @@ def base(base_of):
     return str(base_of("bert", initializer_range=0.5))
 
 
-@pytest.mark.parametrize("at_most", [0.95, 0.5, 1.0])
-def test_the_hardest_are_those_of_a_sorted_list(at_most):
+@pytest.mark.parametrize("max_relative_score", [0.95, 0.5, 1.0])
+def test_the_hardest_are_those_of_a_sorted_list(max_relative_score):
     drawn = np.random.default_rng(0)
     scores, partner = drawn.normal(size=(40, 9)), drawn.normal(size=40)
     scores[:, 3] = -np.inf
     scores[:3] = -np.inf
-    slow = [comparisons.hardest(row, own, 4, at_most) for row, own in zip(scores.tolist(), partner, strict=True)]
-    assert hardest(scores, partner, 4, at_most).tolist() == slow
-    assert hardest(scores[:, :2], partner, 4, at_most).shape == (40, 4)
+    slow = [
+        comparisons.hardest(row, own, 4, max_relative_score) for row, own in zip(scores.tolist(), partner, strict=True)
+    ]
+    assert hardest(scores, partner, 4, max_relative_score).tolist() == slow
+    assert hardest(scores[:, :2], partner, 4, max_relative_score).shape == (40, 4)
 
 
 @pytest.mark.parametrize(("by", "weight"), [("base", 0.0), ("words", 1.0), ("both", 0.5)])
 def test_negatives_of_pairs_are_the_best_answers_of_others_below_the_guard(pairs, base, by, weight, monkeypatch):
-    monkeypatch.setattr(candidates, "language_of", lambda texts: None)
+    monkeypatch.setattr(hard_negatives, "language_of", lambda texts: None)
     found = mine(pairs, ALL, base, 3, by)
     encoder, answers = load_encoder(base), pairs.texts(column="answer")
     terms = [words_of(answer) for answer in answers]
@@ -68,7 +70,7 @@ def test_negatives_of_documents_are_other_documents(tmp_path, base):
     parts = [[text.capitalize() + "." for text in TEXTS[5 * n : 5 * n + 2 + n % 3]] for n in range(12)]
     corpus = read_corpus([{"text": " ".join(part)} for part in parts], split_sentences=True, cache=tmp_path)
     documents, rows = np.asarray(corpus.documents), np.arange(2, len(corpus))  # the first is not trained on
-    found = mine(corpus, rows, base, 2, at_most=1.0, whole=True)
+    found = mine(corpus, rows, base, 2, max_relative_score=1.0, whole=True)
     there = np.isfinite(found.scores[rows, 1:])
     assert there.mean() > 0.5
     assert ((documents[found.rows[rows]] == documents[rows, None]) == ~there).all()
@@ -78,7 +80,7 @@ def test_negatives_of_documents_are_other_documents(tmp_path, base):
 
 
 def test_what_was_mined_is_read_and_what_is_missing_is_made(pairs, base, monkeypatch):
-    monkeypatch.setattr(candidates, "_CHUNK", 10)
+    monkeypatch.setattr(hard_negatives, "_CHUNK", 10)
     asked = []
 
     def stopping(scores, *given):
@@ -87,7 +89,7 @@ def test_what_was_mined_is_read_and_what_is_missing_is_made(pairs, base, monkeyp
             raise KeyboardInterrupt
         return hardest(scores, *given)
 
-    monkeypatch.setattr(candidates, "hardest", stopping)
+    monkeypatch.setattr(hard_negatives, "hardest", stopping)
     with pytest.raises(KeyboardInterrupt):
         mine(pairs, ALL, base, 2)
     done = []
@@ -97,15 +99,15 @@ def test_what_was_mined_is_read_and_what_is_missing_is_made(pairs, base, monkeyp
     assert len(asked) == 4
     assert np.array_equal(again.rows, found.rows)
     assert np.array_equal(again.scores, found.scores)
-    mine(pairs, ALL, base, 2, at_most=0.9)
+    mine(pairs, ALL, base, 2, max_relative_score=0.9)
     assert len(asked) == 7
     path = next(pairs.directory.glob("mined-*")) / "vectors.npy"
     whole = bytearray(path.read_bytes())
     whole[-3] ^= 8
     path.write_bytes(whole)
     with pytest.warns(Damaged):  # noqa: PT031 — one of the two
-        for at_most in (0.95, 0.9):
-            mine(pairs, ALL, base, 2, at_most=at_most)
+        for max_relative_score in (0.95, 0.9):
+            mine(pairs, ALL, base, 2, max_relative_score=max_relative_score)
     assert len(asked) == 8
 
 
@@ -115,7 +117,7 @@ def test_a_cross_encoder_scores_partners_and_candidates(pairs, base, base_of):
     found = mine(pairs, ALL, base, 2)
     model = CrossEncoder(load_encoder(base), 1, torch.nn.Sigmoid())
     model.save(pairs.directory / "judge")
-    scores = judged(pairs, ALL, found, str(pairs.directory / "judge"), whole=False)
+    scores = teacher_scores(pairs, ALL, found, str(pairs.directory / "judge"), whole=False)
     answers = pairs.texts(column="answer")
     for row, query in enumerate(pairs.texts()):
         there = np.isfinite(found.scores[row])

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import torch
 
-from selfsent.fast import two_threads as module
+from selfsent.fast import cpu_threads as module
 
 pytestmark = pytest.mark.usefixtures("two_threads")
 CPU = torch.device("cpu")
@@ -89,7 +89,7 @@ def test_after_an_error_nothing_new_is_begun(interrupted, monkeypatch):
 def test_a_fork_has_threads_of_its_own():
     script = """
 import os, torch
-from selfsent.fast.two_threads import share_out
+from selfsent.fast.cpu_threads import share_out
 torch.set_num_threads(2)
 share_out(id, range(2), torch.device("cpu"))
 child = os.fork()
