@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 
 from selfsent.data.packed import Packed
-from selfsent.fast.two_threads import share_out
+from selfsent.fast.cpu_threads import share_out
 from selfsent.models.dropout import without_dropout
 from selfsent.models.encoder import Encoder
 from selfsent.models.static import StaticEncoder
