@@ -20,7 +20,7 @@ import numpy as np
 
 from selfsent.data.corpus import Corpus
 from selfsent.data.corpus.clean import clean, letters
-from selfsent.data.corpus.cleaners import quoted_mail
+from selfsent.data.corpus.mail import quoted_mail
 from selfsent.data.corpus.sentences import split_sentences
 from selfsent.display import counted
 from selfsent.errors import DataError, RunError, SettingsError
