@@ -54,7 +54,6 @@ def test_documents_of_one_run_and_real_pairs(selfsent, tickets, model, tmp_path)
     (run / "run.json").write_text("{}")
     told = selfsent("exam", tickets, "--pairs", "subject,body", "--models", f"words=bm25,mine={run}")
     assert "mine+words at" in told.out
-    assert f"{run} was trained: if on these texts, it knows the answers" in told.err
     few = selfsent("exam", tickets, "--text-column", "body", "--queries", 20, "--output", tmp_path / "few")
     assert "only 20 queries" in few.err
     assert "±25 points" in few.err

@@ -16,6 +16,7 @@ from selfsent.evaluation.scorer import PairScorer, Scorer
 from selfsent.evaluation.side_by_side import Comparison
 from selfsent.evaluation.stats.resampling import Difference
 from selfsent.evaluation.tasks.beir import read_task
+from selfsent.models.texts_read import TextsRead
 
 PARTS = ("engine", "mirror", "pedal", "window", "bumper", "clutch", "radio", "heater", "wiper", "tank")
 
@@ -231,12 +232,50 @@ def test_the_weight_is_chosen_on_dev_and_compared_on_test(tmp_path):
         tmp_path / "e",
         [lambda: encoder, lambda: LexicalScorer("bm25"), lambda: Scorer(lambda t: np.ones((len(t), 3)), "blind")],
     )
-    scores = {result.model: result.scores["exam"].score for result in found.results}
+    scores = {result.model: result.scores["exam"].score for result in found.comparison.results}
     assert scores.keys() == {"letters", words.name, "bm25", "blind", "blind+words at 0.5"}
     assert scores["letters"] == alone.test.score
-    assert verdict(found).startswith(f"On half of the queries {next(iter(scores))} was best.")
+    assert found.verdict.startswith(f"On half of the queries {next(iter(scores))} was best.")
+    shown = [str(cell) for cell in found.table().columns[0].cells]
+    assert shown == sorted(scores, key=scores.__getitem__, reverse=True)
     with pytest.raises(SettingsError, match="joined has no vectors"):
         rankings_of(PairScorer(lambda pairs: np.ones(len(pairs)), "joined"), dev, test)
+
+
+@pytest.mark.parametrize("unread", [80, 20])
+def test_a_model_that_has_read_answers_is_scored_apart(tmp_path, unread):
+    texts = made(200)
+    exam = draw_exam(texts, 200)
+    exam.write(tmp_path / "e")
+    known = [texts[number].body for number in range(200 - unread)]
+    knows = Scorer(counting, "knows")
+    knows.texts_read = TextsRead.of_texts(known)
+    found = compare_on_exam(
+        tmp_path / "e", [lambda: knows, lambda: Scorer(counting, "new"), lambda: LexicalScorer("bm25")]
+    )
+    assert "knows" not in " ".join(result.model for result in found.comparison.results)
+    assert "knows" not in found.verdict
+    (apart,) = found.apart
+    assert (apart.name, apart.read, apart.asked) == ("knows", 200 - unread, 200)
+    assert f"knows has read {200 - unread} of the 200 texts asked about: no part in the verdict" in apart.line
+    if unread == 20:
+        assert apart.ranking is None
+        return
+    test = read_task(tmp_path / "e", "exam", "test")
+    names = [text.name for text in exam.documents]
+    left = test.without({row for row, name in enumerate(names) if int(name) < 200 - unread})
+    answers = [int(names[query.answers[0]]) for query in exam.queries]
+    asked = [number for number, split in zip(answers, exam.splits, strict=True) if split == "test" and number >= 120]
+    assert apart.ranking.test.n == len(left.queries) == len(asked)
+    assert apart.ranking.test.score == left.score(apart.ranking.of(knows)).score
+    assert (apart.best, apart.over.score) == ("bm25", left.score(LexicalScorer("bm25")).score)
+    with pytest.raises(SettingsError, match="two models"):
+        compare_on_exam(tmp_path / "e", [lambda: LexicalScorer("bm25")])
+    alone = compare_on_exam(tmp_path / "e", [lambda: knows])
+    assert alone.comparison is None
+    assert alone.verdict.startswith("No verdict: every model has read what is asked about.")
+    one = compare_on_exam(tmp_path / "e", [lambda: knows, lambda: LexicalScorer("bm25")])
+    assert one.verdict.startswith("bm25 alone has not read what is asked about")
 
 
 def test_another_weight_is_taken_only_if_it_is_ahead_by_more_than_chance():

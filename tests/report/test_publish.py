@@ -130,13 +130,21 @@ def test_model_and_card_are_sent_and_nothing_else(hub, run, tmp_path):
     assert hub.repositories == {"me/tickets": "private"}
     assert sorted(hub.files) == sorted(files)
     own = {path.relative_to(run / "model").as_posix() for path in (run / "model").rglob("*") if path.is_file()}
-    assert own - {*files} == {"sentences.txt", "tickets.json", ".hidden.json", "vectors.npy", "tickets/part.csv"}
+    left = {"sentences.txt", "tickets.json", ".hidden.json", "vectors.npy", "tickets/part.csv"}
+    assert own - {*files} == {*left, "texts_read.npy"}
     for name, content in hub.files.items():
         (tmp_path / "got" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "got" / name).write_bytes(content)
     texts = ["ba de fi", "ko mi"]
     found, expected = (encode(load_encoder(path), texts) for path in (tmp_path / "got", run))
     np.testing.assert_array_equal(found, expected)
+
+
+def test_the_record_of_what_was_read_is_sent_if_told(hub, run):
+    files = selfsent.publish(run, "me/tickets", texts_read=True)[1]
+    assert "texts_read.npy" in files
+    assert hub.files["texts_read.npy"] == (run / "model" / "texts_read.npy").read_bytes()
+    assert "vectors.npy" not in files
 
 
 def test_none_of_the_text_and_no_folder_is_sent(hub, run):

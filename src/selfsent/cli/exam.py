@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from selfsent import naming
-from selfsent.cli.console import doing, notice, show
+from selfsent.cli.console import doing, notice, show, with_flags
 from selfsent.cli.options import FILES, JSON, Encoding, Reading
 from selfsent.cli.outputs import as_line, check_outputs, write_outputs
 from selfsent.errors import OutputError, RunError, SettingsError
@@ -112,24 +112,25 @@ class Exam(Reading, Encoding):
 
     def _compare(self, folder: Path, models: list[tuple[str | None, str]]) -> None:
         """Compare models on the exam in a folder."""
-        from selfsent.evaluation.exam import RECORD
-        from selfsent.evaluation.exam_models import compare_on_exam, verdict
+        from selfsent.evaluation.exam_models import compare_on_exam
+        from selfsent.evaluation.lexical import WITH_WORDS, without_words
         from selfsent.evaluation.load_scorer import load_scorer
-        from selfsent.files import read_json
 
-        for _, model in models:
-            if (Path(model) / "run.json").is_file() and read_json(folder / RECORD).get("run") != model:
-                fact = f"{model} was trained: if on these texts, it knows the answers, and its score says nothing"
-                advice = f"an exam drawn with --run {model} asks of documents that it has not read"
-                notice(f"{fact}; {advice}")
         bits = self.bits()
         with doing() as now:
-            encoders = [partial(load_scorer, model, name=name, **bits) for name, model in models]
+            shown = naming.short_names([model for _, model in models])
+            # A hybrid adds its own suffix.
+            shown = [
+                name.removesuffix(WITH_WORDS) if without_words(m) else name
+                for name, (_, m) in zip(shown, models, strict=True)
+            ]
+            named = [(name or short, model) for (name, model), short in zip(models, shown, strict=True)]
+            encoders = [partial(load_scorer, model, name=name, **bits) for name, model in named]
             found = compare_on_exam(folder, encoders, now)
-        if write_outputs({self.json: lambda: as_line({"verdict": verdict(found), **found.to_json()})}):
+        if write_outputs({self.json: lambda: as_line(found.to_json())}):
             return
         show(found.table())
-        show(verdict(found))
+        show(with_flags(found.verdict))
 
 
 def _is_empty(folder: Path) -> bool:

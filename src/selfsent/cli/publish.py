@@ -25,6 +25,9 @@ class Publish(Command):
     public: bool = setting(False, "all may read it")
     licence: str | None = setting(None, "as the hub spells it, such as apache-2.0 (default: that of the base)")
     update: bool = setting(False, "put a new version into a repository that is there")
+    texts_read: bool = setting(
+        False, "send the record of what it has read too: hashes that tell whether a sentence was among them"
+    )
 
     def run(self) -> None:
         """Publish it."""
@@ -34,6 +37,7 @@ class Publish(Command):
 
         if not sys.stderr.isatty():
             disable_progress_bars()
-        address, files = publish(self.model, self.repository, self.public, self.licence, self.update)
+        how = self.values("public", "licence", "update", "texts_read")
+        address, files = publish(self.model, self.repository, **how)
         seen = "as before" if self.update else "for all" if self.public else "private"
         notice(f"{address} ({seen}): {counted(len(files), 'file')}, {', '.join(files)}")

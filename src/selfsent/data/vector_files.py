@@ -120,7 +120,8 @@ class VectorsFile:
 class StoredVectors:
     """Encodes the texts of a `.parquet` file with `text` and `embedding`.
 
-    The file also has the pooling of the model, for signatures (else `custom`), its training data and its methods.
+    The file also has the pooling of the model, for signatures (else `custom`), its training data, its methods, and the
+    record of what it has read.
 
     Args:
         path: the file.
@@ -134,6 +135,7 @@ class StoredVectors:
         self.path, self.pooling = path, file.about.get("pooling", UNKNOWN)
         lines = {name: file.about.get(name, "").splitlines() for name in ("trained_on", "trained_by")}
         self.trained_on, self.trained_by = lines.values()
+        self.texts_read = file.about.get("texts_read", "")
         self.vectors: Vectors = np.empty((file.rows, file.size), np.float32)
         self.rows: dict[str, int] = {}
         done = 0
@@ -162,7 +164,8 @@ def write_vectors(path: Path, texts: Sequence[str], vectors: Vectors, **about: s
         path: a `.parquet` file.
         texts: (n,) distinct texts.
         vectors: (n, d).
-        **about: the model: `pooling`; `trained_on`, the known corpora, and `trained_by`, the methods, one a line.
+        **about: the model: `pooling`; `trained_on`, the known corpora, and `trained_by`, the methods, one a line;
+            `texts_read`, the record of what it has read.
 
     Raises:
         SettingsError: the file has another suffix.

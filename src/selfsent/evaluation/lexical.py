@@ -103,6 +103,7 @@ class Hybrid(Scorer):
         training = scorer.trained_on, scorer.trained_by
         super().__init__(None, scorer.name + WITH_WORDS, scorer.pooling + WITH_WORDS, *training)
         self.scorer, self.lexical_weight = scorer, scorer.lexical_weight if weight is None else weight
+        self.texts_read = scorer.texts_read
         self.measure = f"cos+{self.lexical_weight:g}bm25"
 
     def query_document_vectors(

@@ -27,6 +27,7 @@ from selfsent.models.encoding import Side, encode, prompt_of
 from selfsent.models.fingerprint import files_fingerprint
 from selfsent.models.opening import is_encoder, open_table
 from selfsent.models.saved import is_cross_encoder, saved_pooling
+from selfsent.models.texts_read import TextsRead
 from selfsent.naming import name_of
 
 __all__ = ["PairScorer", "Scorer", "check_model", "check_pooling", "load_object", "load_scorer"]
@@ -72,7 +73,9 @@ def load_scorer(
         if alone := without_words(model):
             return Hybrid(load_scorer(alone, name=name, fast=fast, int8=int8))
         if is_directory_or_id(model):
-            return _from_directory(resolve(model), label, fast, int8, pooling)
+            found = _from_directory(resolve(model), label, fast, int8, pooling)
+            found.texts_read |= TextsRead.read(resolve(model))
+            return found
         return _from_name(model, label)
     label = name or _own_name(model)
     if is_encoder(model):
@@ -80,12 +83,17 @@ def load_scorer(
     directory = _directory_of(model)
     corpora, methods = (trained_on(directory), trained_by(directory)) if directory else ((), ())
     if callable(getattr(model, "encode", None)):
-        return Scorer(_encode_with(model), label, _pooling_of(model, directory), corpora, methods, _sides_of(model))
-    if callable(getattr(model, "predict", None)):
-        return PairScorer(lambda pairs: model.predict(pairs, show_progress_bar=False), label, corpora)
-    if callable(model):
-        return Scorer(model, label)
-    raise BaseEncoderError(f"{label} is no encoder: it needs a method encode(list of texts), or to be such a function")
+        pooling = _pooling_of(model, directory)
+        found = Scorer(_encode_with(model), label, pooling, corpora, methods, _sides_of(model))
+    elif callable(getattr(model, "predict", None)):
+        found = PairScorer(lambda pairs: model.predict(pairs, show_progress_bar=False), label, corpora)
+    elif callable(model):
+        found = Scorer(model, label)
+    else:
+        problem = "it needs a method encode(list of texts), or to be such a function"
+        raise BaseEncoderError(f"{label} is no encoder: {problem}")
+    found.texts_read = TextsRead.read(directory) if directory else found.texts_read
+    return found
 
 
 def as_reranker(model: Any, candidates: int | None = None, *, fast: bool = False, int8: bool = False) -> Reranker:
@@ -163,8 +171,10 @@ def _from_name(path: str, label: str) -> Scorer:
         words.check()
         return Scorer(words, label, "mean" if words.stop_words else "nostop")
     if path.endswith(SUFFIX):
-        found = StoredVectors(Path(path))
-        return Scorer(found, label, found.pooling, found.trained_on, found.trained_by)
+        vectors = StoredVectors(Path(path))
+        found = Scorer(vectors, label, vectors.pooling, vectors.trained_on, vectors.trained_by)
+        found.texts_read = TextsRead.of_line(vectors.texts_read)
+        return found
     return load_scorer(load_object(path)(), name=label)
 
 
@@ -226,6 +236,7 @@ def scorer_of(model: Any, label: str, pooling: str | None = None, trained: tuple
     apart = [partial(encode, model, side=s) if prompt_of(model, s) != prompt_of(model) else None for s in sides]
     found = Scorer(partial(encode, model), label, pooling or model.pooling, *trained, apart)
     found.lexical_weight = model.lexical_weight
+    found.texts_read = getattr(model, "texts_read", found.texts_read)  # a table in numpy has none in memory
     return found
 
 

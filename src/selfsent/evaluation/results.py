@@ -29,6 +29,9 @@ AVERAGE = "average"
 SCALE = 100.0
 """Scores are printed times 100, as in the papers."""
 MARK, MEANING = "†", "† trained on STSb, which holds pairs of this set: no test"
+READ, READ_MEANING = "§", "§ {} has read {:,} of the {:,} texts asked about: no part in the comparison"
+BY_CHANCE = 0.01
+"""Share of texts that may look read: short ones recur, and hashes of others agree."""
 AIMED, AIMED_MEANING = "‡", "‡ the model was trained to do just this: believe the other scores first"
 
 
@@ -72,6 +75,11 @@ class Score:
         plain |= {"intervals": {key: list(ends) for key, ends in self.intervals.items()}} if self.intervals else {}
         return plain | ({"warnings": list(self.warnings)} if self.warnings else {})
 
+    @property
+    def has_read(self) -> tuple[int, int] | None:
+        """How many of the texts asked about the model has read, and of how many; None if none but by chance."""
+        return (found[0], found[1]) if (found := self.details.get("has_read")) else None
+
     def shown(self, metric: str) -> str:
         """Another metric as printed:  `71.20`, or `71.20 (70.11 to 72.30)`."""
         low, high = self.intervals.get(metric, (None, None))
@@ -86,6 +94,11 @@ class Score:
         if self.n != other.n:
             raise ValueError(f"{self.name} over {self.n} items cannot be paired with {other.name} over {other.n}")
         return paired(self.score, other.score, self.samples, other.samples)
+
+
+def has_read(read: int, asked: int) -> dict[str, Any]:
+    """The details of a score whose model has read so many of the texts asked about; empty for what may be chance."""
+    return {"has_read": [read, asked]} if read > BY_CHANCE * asked else {}
 
 
 def best_minus(scores: Sequence[Score], other: Score) -> Difference:
@@ -216,7 +229,8 @@ class Result:
         """The score of a task, or the average, as printed: `72.03`, with marks."""
         if (score := self.score_of(task)) is None:
             return ""
-        return f"{score.score:.2f}{MARK if task in self.leaked else ''}{AIMED if task in self.aimed else ''}"
+        marks = MARK * (task in self.leaked) + AIMED * (task in self.aimed) + READ * bool(score.has_read)
+        return f"{score.score:.2f}{marks}"
 
     @property
     def leaked(self) -> tuple[str, ...]:
@@ -232,7 +246,9 @@ class Result:
     @property
     def meanings(self) -> list[str]:
         """Explanations of the marks of this result, a line each."""
-        return [MEANING] * bool(self.leaked) + [AIMED_MEANING] * bool(self.aimed)
+        lines = [MEANING] * bool(self.leaked) + [AIMED_MEANING] * bool(self.aimed)
+        read = dict.fromkeys(score.has_read for score in self.scores.values() if score.has_read)
+        return lines + [READ_MEANING.format(self.model, *each) for each in read]
 
     @property
     def warnings(self) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from selfsent.errors import DataError
 from selfsent.evaluation.stats.metrics import cosines
 from selfsent.evaluation.stats.resampling import Floats
 from selfsent.lexical.scores import SEARCH_WEIGHT
+from selfsent.models.texts_read import TextsRead
 from selfsent.resumable import VectorsOfTexts
 
 Encode = Callable[[Sequence[str]], Vectors]
@@ -52,6 +53,8 @@ class Scorer:
         """Number of vectors or pair scores that were not finite, counted as zeros."""
         self.lexical_weight = SEARCH_WEIGHT["transformer"]
         """Weight of BM25 relative to its cosine."""
+        self.texts_read = TextsRead()
+        """The record of what the model was trained on."""
         self._rows: dict[str, int] = {}
         self._vectors: Vectors = np.zeros((0, 0), np.float32)
         """Vectors of the texts in `_rows`, with spare capacity."""
@@ -124,7 +127,7 @@ class Scorer:
 
         sides = [None if side is self else beginnings_of(side) for side in self._searching]
         found = Scorer(beginnings_of(self), self.name, self.pooling, self.trained_on, self.trained_by, sides)
-        found.lexical_weight = self.lexical_weight
+        found.lexical_weight, found.texts_read = self.lexical_weight, self.texts_read
         return found
 
     def keep(self, path: Path) -> None:
@@ -149,6 +152,7 @@ class Scorer:
             raise DataError(f"{self.name} has encoded nothing, so there are no vectors for {path}")
         trained_on, trained_by = "\n".join(self.trained_on), "\n".join(self.trained_by)
         about = {"pooling": self.pooling, "trained_on": trained_on, "trained_by": trained_by}
+        about |= {"texts_read": self.texts_read.line} if self.texts_read else {}
         write_vectors(path, list(self._rows), self._vectors[: len(self._rows)], **about)
 
 

@@ -43,11 +43,19 @@ class Comparison:
         """The comparison as JSON data."""
         models = [result.model for result in self.results]
         plain = {
-            task: [{"model": model, **vars(found)} for model, found in zip(models[1:], differences, strict=True)]
+            task: [
+                {"model": result.model, **vars(found)}
+                for result, found in zip(self.shared[1:], differences, strict=True)
+                if self._is_fair(task, result)
+            ]
             for task, differences in self.differences.items()
         }
         found = {"against": models[0], "results": [each.to_json() for each in self.results], "differences": plain}
         return found | ({"average_over": list(self.shared[0].average_over)} if AVERAGE in plain else {})
+
+    def _is_fair(self, task: str, result: Result) -> bool:
+        """Whether neither this result nor the first one is of a model that has read what the task asks about."""
+        return not any(score and score.has_read for score in (result.score_of(task), self.shared[0].score_of(task)))
 
     def table(self) -> Table:
         """For each task, a row per model: score, interval, and the difference to the first."""
@@ -58,7 +66,7 @@ class Comparison:
             rows.append([heading])
             for result, found in zip(self.shared, (None, *differences), strict=True):
                 ends = span(score.low, score.high) if (score := result.score_of(task)) else ""
-                less = [found.shown, f"{found.p:.3f}"] if found else []
+                less = [found.shown, f"{found.p:.3f}"] if found and self._is_fair(task, result) else []
                 rows.append([result.model, result.shown(task), ends, *less])
             sections.append(len(rows) - 1)
         below = [f"differences are to {first.model}, on the same items"]

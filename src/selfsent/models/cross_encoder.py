@@ -71,3 +71,4 @@ class CrossEncoder(Encoder):
             self.peer.save(str(directory), create_model_card=False)
         if self.language_model_head is not None:
             save_head(self.language_model_head, directory, self.transformer)
+        self.texts_read.save(directory)

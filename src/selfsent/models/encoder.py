@@ -22,6 +22,7 @@ from selfsent.models.dropout import DROPOUTS, without_dropout
 from selfsent.models.heads.language_model import LanguageModelHead, new_head, save_head
 from selfsent.models.heads.layers import Layers, is_layer_mean, layer_mean, mean_of
 from selfsent.models.heads.options import CNN_POOL
+from selfsent.models.texts_read import TextsRead
 from selfsent.models.token_states import TokenStates
 
 logger = logging.getLogger(__name__)
@@ -54,6 +55,8 @@ class Encoder(nn.Module):
     """How many of a vector's first numbers it was trained for, the whole width first; empty for the whole alone."""
     space = ""
     """Fingerprint of the encoder in whose space its vectors are, if it learned them; see `same_space`."""
+    texts_read = TextsRead()
+    """The record of what it was trained on, saved with it."""
     tokenizer: Any
     states: TokenStates
     """(tokens, d) last-layer states of every token of a packed batch, in packed order."""
@@ -335,6 +338,7 @@ class Encoder(nn.Module):
             self.sentence_transformer.save(str(directory), create_model_card=False)
         if self.language_model_head is not None:
             save_head(self.language_model_head, directory, self.transformer)
+        self.texts_read.save(directory)
         about = {"sizes": self.sizes, "space": self.space}
         if self.lexical_weight != type(self).lexical_weight or any(about.values()):
             told = {name: value for name, value in about.items() if value}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import or_
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,7 @@ from selfsent.models.prompts import Prompts
 from selfsent.models.saved import is_static, load_sentence_transformer, modules_of, tell_search, transformer_folder
 from selfsent.models.static import PlainTable, StaticEncoder, rows_of_model2vec
 from selfsent.models.table import LONGEST, check_rows
+from selfsent.models.texts_read import TextsRead
 from selfsent.models.token_states import position_offset
 
 _PROBE = "The printer on the second floor does not answer. "
@@ -78,6 +81,8 @@ def load_encoder(
         other = f"other {difference} than sentence-transformers does, which may use a chat template"
         raise BaseEncoderError(f"selfsent cannot use {base}: for the same text it gets {other}")
     tell_search(encoder, directory, base)
+    folders = directory, below_adapter(directory)
+    encoder.texts_read = reduce(or_, [TextsRead.read(each) for each in folders if each])
     if prompts is not None:
         prompts.put(encoder)
     return encoder

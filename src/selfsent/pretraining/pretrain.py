@@ -183,6 +183,7 @@ def _publish(directory: Path) -> None:
     def save(folder: Path) -> None:
         encoder.sentence_transformer.save(str(folder), create_model_card=False)
         model.save_pretrained(folder)
+        encoder.texts_read.save(folder)
         write_text(folder / "README.md", card)
 
     save_model(directory, save)

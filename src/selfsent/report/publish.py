@@ -9,6 +9,7 @@ from typing import Any
 
 from selfsent.errors import OutputError, RunError, SettingsError, first_line
 from selfsent.models.bases import resolve
+from selfsent.models.texts_read import FILE as TEXTS_READ
 from selfsent.run_record import read_record
 
 _FILE = re.compile(
@@ -54,6 +55,7 @@ def publish(
     public: bool = False,
     licence: str | None = None,
     update: bool = False,
+    texts_read: bool = False,
 ) -> tuple[str, list[str]]:
     """Put the model of a run and its card on the hub, as a private repository unless told otherwise.
 
@@ -67,6 +69,8 @@ def publish(
         public: whether all may read it.
         licence: as the hub spells it, such as `apache-2.0`; by default that of the base, if its card says one.
         update: put a new version into a repository that is there; who may read it stays as it is.
+        texts_read: send the record of what the model has read, too: short hashes of sentences, by which who has a text
+            can ask whether it was among them.
 
     Returns:
         The address, and the names of the files in it.
@@ -92,7 +96,8 @@ def publish(
     directory = resolve(model)
     files: dict[str, Any] = {"README.md": published_card(directory, repository, licence).encode()}
     for path in sorted(directory.rglob("*")):
-        if _FILE.fullmatch(path.name) and path.is_file():
+        recorded = texts_read and path.name == TEXTS_READ
+        if (recorded or _FILE.fullmatch(path.name)) and path.is_file():
             files[path.relative_to(directory).as_posix()] = path
     what = f"{directory} was not published as {repository}"
     try:

@@ -7,7 +7,8 @@ import time
 import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from functools import partial
+from functools import partial, reduce
+from operator import or_
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,7 @@ from selfsent.models.loading import load_encoder
 from selfsent.models.lora import halve, merge, put_lora, restore_frozen
 from selfsent.models.precision import autocast
 from selfsent.models.reading import LOOKED_AT, reading_notice
+from selfsent.models.texts_read import TextsRead
 from selfsent.progress import Progress
 from selfsent.settings import Precision, Settings
 from selfsent.training.checks import reject_alike, reject_constant, reject_wordless
@@ -82,6 +84,9 @@ def fit(
     model, learner = _model_and_learner(plan, low)
     learner.class_names = class_names
     batches = _batches(plan, learner, corpus, rows, labels, progress)
+    if rank() == 0:
+        known = [model.texts_read, *(teacher.texts_read for teacher in learner.teachers)]
+        learner.model.texts_read = reduce(or_, known, TextsRead.of_corpus(corpus, rows))
     wait()
     directory.begin()
 

@@ -19,7 +19,7 @@ from selfsent.errors import DataError
 from selfsent.evaluation.datasets.declared import fingerprint
 from selfsent.evaluation.hold_out import NO_NEIGHBOURS, WITHOUT_DOCUMENTS, Numbers, Subset, limited
 from selfsent.evaluation.lexical import LEXICAL, LexicalScorer
-from selfsent.evaluation.results import Score, measure, signature
+from selfsent.evaluation.results import Score, has_read, measure, signature
 from selfsent.evaluation.scorer import Scorer
 from selfsent.evaluation.stats.duplicates import near_duplicates
 from selfsent.evaluation.stats.metrics import mean
@@ -98,7 +98,9 @@ class ContextTask:
         size = {"c": CANDIDATES, "s": len(self.texts), "n": len(ranks), "docs": len(np.unique(groups))}
         about = {"data": self._data, "pool": scorer.pooling, "v": 1}
         label = signature(CONTEXT, f"mrr@{CUTOFF}", scorer.measure, "next", **size, **about)
-        return measure(CONTEXT, mean(ranks), len(ranks), signature=label, groups=groups)
+        read = int(scorer.texts_read.of(self.texts).sum())
+        details = has_read(read, len(self.texts))
+        return measure(CONTEXT, mean(ranks), len(ranks), signature=label, groups=groups, details=details)
 
 
 def expected_reciprocal_rank(beaten_by: Numbers, others: Numbers, drawn: int, cutoff: int) -> Floats:

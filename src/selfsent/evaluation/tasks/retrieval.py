@@ -10,7 +10,8 @@ one text its partner. All texts are searched, and a text is encoded as a whole, 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from copy import copy
 from functools import cached_property
 
 import numpy as np
@@ -22,10 +23,11 @@ from selfsent.display import counted
 from selfsent.errors import DataError
 from selfsent.evaluation.datasets.declared import fingerprint
 from selfsent.evaluation.lexical import LEXICAL, LexicalScorer
-from selfsent.evaluation.results import Score, measure, signature
+from selfsent.evaluation.results import Score, has_read, measure, signature
 from selfsent.evaluation.scorer import Scorer
 from selfsent.evaluation.stats.duplicates import connected, near_duplicates
 from selfsent.evaluation.stats.metrics import mean
+from selfsent.models.texts_read import TextsRead
 
 NDCG_AT, MRR_AT, RECALL_AT, DEPTH = 10, 10, 100, 1000
 """Cutoff rank of each metric; DEPTH is that of the mean average precision, as in BEIR."""
@@ -86,6 +88,7 @@ class RetrievalTask:
         self._order = np.array(range(count) if ids is None else sorted(range(count), key=ids.__getitem__, reverse=True))
         self._itself = [-1 if itself is None else itself[row] for row in answered]
         self._groups = None if groups is None else np.asarray(groups)[answered]
+        self._read_by: list[tuple[TextsRead, frozenset[int]]] = []
 
     def score(self, scorer: Scorer) -> Score:
         """nDCG@10 of a scorer, with its interval over queries, with MRR@10, recall@100 and MAP."""
@@ -101,7 +104,38 @@ class RetrievalTask:
             groups=self._groups,
             title=f"{self.name}: nDCG@{NDCG_AT}{' on ' * bool(self.of)}{self.of}",
             warnings=self._warnings,
+            details=has_read(len(self.read_by(scorer.texts_read)), len(self.answers)),
         )
+
+    @property
+    def answers(self) -> list[int]:
+        """The documents that answer a query, ascending; missing ones left out."""
+        found = {index for grades in self.grades for index in _right(grades) if index < len(self.documents)}
+        return sorted(found)
+
+    def read_by(self, record: TextsRead) -> frozenset[int]:
+        """The answers that a model has read, by its record."""
+        for known, found in self._read_by:
+            if known is record:
+                return found
+        answers = np.array(self.answers)
+        read = record.of([self.documents[index] for index in answers]) if record else np.zeros(len(answers), bool)
+        self._read_by.append((record, frozenset(answers[read].tolist())))
+        return self._read_by[-1][1]
+
+    def without(self, read: Collection[int]) -> RetrievalTask | None:
+        """The task of the queries that none of these documents answers; None if there is none."""
+        kept = [row for row, grades in enumerate(self.grades) if not any(index in read for index in _right(grades))]
+        if not kept:
+            return None
+        found = copy(self)
+        found._read_by = []
+        found.queries, found.grades = [self.queries[row] for row in kept], [self.grades[row] for row in kept]
+        found._itself = [self._itself[row] for row in kept]
+        found._groups = None if self._groups is None else self._groups[kept]
+        for known in ("lexical", "_data"):
+            found.__dict__.pop(known, None)
+        return found
 
     @cached_property
     def lexical(self) -> dict[str, Score]:
@@ -129,6 +163,10 @@ class RetrievalTask:
     def _data(self) -> str:
         judged = [sorted(each.items()) for each in self.grades]
         return fingerprint({"query": self.queries, "document": list(self.documents), "grades": judged})
+
+
+def _right(grades: Mapping[int, float]) -> list[int]:
+    return [index for index, grade in grades.items() if grade > 0]
 
 
 def _rank(scores: NDArray[np.float32], column: int) -> int:

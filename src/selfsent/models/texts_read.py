@@ -1,0 +1,164 @@
+"""The record of what a model has read: short hashes of sentences, saved beside its weights, and never text.
+
+Whoever examines a model asks it whether texts are among those that it was trained on. A sentence is the unit, as it
+is the same whether documents were split or whole, and in columns of their own or joined: only letters and digits are
+compared. Where columns were joined, a title without a full stop is one sentence with what follows, so that the ends of
+a text's first sentence count as well.
+
+A hash has 32 bits: of n sentences that were read, a share of n ÷ 2³² of all others looks read, too. That is 0.02 % of
+a million.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from selfsent.data.corpus.clean import letters
+from selfsent.data.corpus.sentences import split_sentences
+from selfsent.errors import BaseEncoderError
+from selfsent.files import atomic_file
+
+if TYPE_CHECKING:
+    from selfsent.data.corpus import Corpus
+
+FILE = "texts_read.npy"
+MOSTLY = 0.5
+"""Share of the sentences of a document from which on it counts as read."""
+_BATCH = 8192
+_TITLE = 20
+"""Words of a title without a full stop at most."""
+_LEAST = 4
+"""Words of the end of a sentence at least."""
+
+Hashes = NDArray[np.uint32]
+
+
+@dataclass(frozen=True)
+class TextsRead:
+    """The sentences that a model has read, as hashes.
+
+    Args:
+        hashes: (n,) ascending, each once.
+
+    Example:
+        >>> read = TextsRead.of_texts(["It rains. The street is wet."])
+        >>> read.shares(["The street is wet!", "The sun shines."]).tolist()
+        [1.0, 0.0]
+    """
+
+    hashes: Hashes = field(default_factory=lambda: np.zeros(0, np.uint32))
+
+    @classmethod
+    def of_texts(cls, texts: Iterable[str], joined: bool = False) -> TextsRead:
+        """The record of these texts.
+
+        Args:
+            texts: sentences or documents.
+            joined: whether each begins with a title, as columns joined to one do.
+        """
+        found = np.fromiter((each for text in texts for one in _units(text, joined) for each in one), np.uint32)
+        return cls(np.unique(found))
+
+    @classmethod
+    def of_corpus(cls, corpus: Corpus, rows: NDArray[np.int64]) -> TextsRead:
+        """The record of all text columns of these rows, (n,)."""
+        joined = len(corpus.read_columns) > len(corpus.text_columns) and not corpus.report.split
+        found = cls()
+        for column in corpus.text_columns:
+            parts = (corpus.texts(rows[at : at + _BATCH], column) for at in range(0, len(rows), _BATCH))
+            found |= cls.of_texts((text for part in parts for text in part), joined)
+        return found
+
+    @classmethod
+    def read(cls, directory: Path) -> TextsRead:
+        """The record in a model's directory; an empty one if it has none.
+
+        Raises:
+            BaseEncoderError: it is damaged.
+        """
+        path = directory / FILE
+        if not path.is_file():
+            return cls()
+        try:
+            hashes = np.load(path, allow_pickle=False)
+            if hashes.dtype != np.uint32 or hashes.ndim != 1:
+                raise ValueError("no list of hashes")
+        except (OSError, ValueError, EOFError) as error:
+            problem = f"{path}, the record of what the model has read, is damaged"
+            raise BaseEncoderError(f"{problem}: copy the model again, or train it again") from error
+        return cls(np.unique(hashes))
+
+    def save(self, directory: Path) -> None:
+        """Write the record into a model's directory; nothing if it is empty."""
+        if len(self.hashes):
+            with atomic_file(directory / FILE) as temporary, temporary.open("wb") as file:
+                np.save(file, self.hashes, allow_pickle=False)
+
+    @property
+    def line(self) -> str:
+        """The record as one line of text, for other files than a model's; see `of_line`."""
+        return base64.b64encode(self.hashes.astype("<u4").tobytes()).decode()
+
+    @classmethod
+    def of_line(cls, line: str) -> TextsRead:
+        """The record in a `line`; an empty one if it is none."""
+        try:
+            return cls(np.unique(np.frombuffer(base64.b64decode(line, validate=True), "<u4").astype(np.uint32)))
+        except ValueError:
+            return cls()
+
+    def __bool__(self) -> bool:
+        return bool(len(self.hashes))
+
+    def __or__(self, other: TextsRead) -> TextsRead:
+        """The record of a model that has read what both have."""
+        return TextsRead(np.union1d(self.hashes, other.hashes)) if self and other else self or other
+
+    def of(self, documents: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether each document, (n,), was read, for the most part; see `shares`."""
+        return self.shares(documents) >= MOSTLY
+
+    def shares(self, documents: Sequence[str]) -> NDArray[np.float64]:
+        """The share of each document's sentences, 0 to 1, that was read: (n,).
+
+        Sentences of several documents, such as greetings, say nothing of one: they count where it has no others.
+
+        Args:
+            documents: (n,) texts, with or without a title before the first sentence.
+        """
+        if not self:
+            return np.zeros(len(documents))
+        units = [list(_units(document, joined=True)) for document in documents]
+        holders = Counter(sentence for each in units for sentence in {unit[0] for unit in each})
+        asked = np.unique(np.fromiter((one for each in units for unit in each for one in unit), np.uint32))
+        read = {*asked[np.isin(asked, self.hashes)].tolist()}
+        found = np.zeros(len(documents))
+        for row, each in enumerate(units):
+            own = [unit for unit in each if holders[unit[0]] == 1] or each
+            found[row] = sum(not read.isdisjoint(unit) for unit in own) / max(1, len(own))
+        return found
+
+
+def _units(text: str, joined: bool) -> Iterator[list[int]]:
+    """The hashes of each sentence: its own, and those of the ends of the first one if a title may be before it."""
+    for number, sentence in enumerate(split_sentences(text)):
+        ends = [sentence]
+        if joined and not number:
+            words = sentence.split()
+            last = min(_TITLE, len(words) - _LEAST)
+            ends += [" ".join(words[start:]) for start in range(1, last + 1)]
+        if whole := [_hash(each) for each in map(letters, ends) if each]:
+            yield whole
+
+
+def _hash(text: str) -> int:
+    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=4).digest(), "little")
