@@ -13,7 +13,7 @@ RUN python -m venv /opt/selfsent \
 COPY pyproject.toml README.md LICENSE ./
 COPY src src
 COPY packages packages
-RUN /opt/selfsent/bin/pip install --no-cache-dir -c constraints.txt . ./packages/papers
+RUN /opt/selfsent/bin/pip install --no-cache-dir -c constraints.txt ".[clean,serve,index]" ./packages/papers
 
 FROM python:3.12-slim
 COPY --from=build /opt/selfsent /opt/selfsent

@@ -70,7 +70,7 @@ define install
 endef
 
 $(VENV)/.installed: pyproject.toml packages/papers/pyproject.toml constraints.txt
-	$(call install)
+	$(call install,[clean,serve,index])
 
 $(VENV)/.installed-%: pyproject.toml packages/papers/pyproject.toml constraints.txt
 	$(call install,[$*])

@@ -8,6 +8,9 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 import pytest
 
+import surroundings
+
+surroundings.leave()
 os.fsync = lambda descriptor: None  # no test pulls the plug, and many write hundreds of files
 
 

@@ -22,6 +22,11 @@ def guess(word: object, known: Collection[object]) -> str:
     return near(word, known) or f"there are {', '.join(map(str, known))}"
 
 
+def install(extra: str) -> str:
+    """How to install an extra, for the end of an error's line: as the README does, since no index has selfsent."""
+    return f'in the clone of selfsent, python -m pip install -c constraints.txt -e ".[{extra}]"'
+
+
 class Damaged(Warning):
     """Something that is kept for later is not as it was written, and is made again: one line that names it."""
 

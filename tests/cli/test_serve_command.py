@@ -55,4 +55,4 @@ def test_what_is_wrong_is_said_first(selfsent, index, tmp_path, monkeypatch):
     assert "another model" in selfsent("serve", index, "--port", 0, "--model", "bundled-raw").complaint
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     monkeypatch.delitem(sys.modules, "selfsent.serving.server", raising=False)
-    assert "pip install 'selfsent[serve]'" in selfsent("serve", index).complaint
+    assert 'python -m pip install -c constraints.txt -e ".[serve]"' in selfsent("serve", index).complaint

@@ -204,7 +204,7 @@ def test_without_peft_it_says_what_to_install(base_of, tmp_path, monkeypatch):
     adapted(base_of("bert")).save(tmp_path / "adapter")
     monkeypatch.setattr("selfsent.models.lora.find_spec", lambda name: None)
     for base, options in ((base_of("bert"), {}), (tmp_path / "adapter", {"lora": None})):
-        with pytest.raises(SettingsError, match=r"pip install 'selfsent\[lora\]'"):
+        with pytest.raises(SettingsError, match=r'-c constraints.txt -e "\.\[lora\]"'):
             run(base, tmp_path / "run", **options)
 
 

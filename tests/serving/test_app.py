@@ -130,7 +130,8 @@ def test_an_unknown_length_has_the_same_limit(url):
 
 def test_only_the_token_opens(engine, serving):
     with serving(engine, token="s3cret") as url:
-        for path, body in (("/search", {"query": "printer"}), ("/v1/embeddings", {"input": "printer"})):
+        bodies = {"/search": {"query": "printer"}, "/v1/embeddings": {"input": "printer"}, "/v1/models": None}
+        for path, body in bodies.items():
             for headers in (
                 {},
                 {"Authorization": "Bearer s3cre"},
@@ -250,4 +251,19 @@ def test_a_bug_is_logged_without_the_text(serving, capfd):
 def test_the_description_is_served(url):
     status, _, told = ask(url, "/openapi.json")
     assert status == 200
-    assert set(told["paths"]) == {"/search", "/v1/embeddings", "/health"}
+    assert set(told["paths"]) == {"/search", "/v1/embeddings", "/v1/models", "/health"}
+
+
+@pytest.mark.parametrize("name", ["passage", "search_document"])
+def test_the_prompt_is_that_of_what_the_texts_are(index, serving, name):
+    model = load_encoder("bundled")
+    model.sentence_transformer.prompts = {"query": "find: ", "passage": "printer: "}
+    with serving(Engine(Index(index), model)) as url:
+        asked = {"query": "search_query", "passage": name, "": "clustering"}
+        found = {
+            side: ask(url, "/v1/embeddings", {"input": "a text", "input_type": name})[2]["data"][0]["embedding"]
+            for side, name in asked.items()
+        }
+    expected = encode(load_encoder("bundled"), ["find: a text", "printer: a text", "a text"])
+    expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+    np.testing.assert_allclose([*found.values()], expected, atol=1e-6)

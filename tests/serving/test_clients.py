@@ -29,8 +29,11 @@ def test_openai(secured):
     np.testing.assert_allclose(told.data[0].embedding, plain.data[0].embedding, atol=1e-6)
     assert (len(told.data), told.data[1].index, told.model) == (2, 1, "bundled")
     assert told.usage.total_tokens == 6
+    assert [model.id for model in client.models.list()] == ["bundled"]
     with pytest.raises(openai.AuthenticationError, match="give the token"):
         openai.OpenAI(base_url=f"{secured}/v1", api_key="x").embeddings.create(model="any", input="a")
+    with pytest.raises(openai.AuthenticationError, match="give the token"):
+        openai.OpenAI(base_url=f"{secured}/v1", api_key="x").models.list()
     with pytest.raises(openai.BadRequestError, match="not tokens"):
         client.embeddings.create(model="any", input=[1, 2])
 

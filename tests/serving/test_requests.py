@@ -43,6 +43,12 @@ LIMITS = Limits(max_texts=3, max_characters=10)
         (EmbeddingsRequest, {"input": "a", "encoding_format": "hex"}, "must be one of float, base64"),
         (EmbeddingsRequest, {"input": "a", "encoding_format": [1]}, "encoding_format must be a text"),
         (EmbeddingsRequest, {"input": "a", "dimensions": 0}, "at least 1"),
+        (
+            EmbeddingsRequest,
+            {"input": "a", "input_type": "queries"},
+            "input_type is 'queries'; it must be one of query,",
+        ),
+        (EmbeddingsRequest, {"input": "a", "task": 1}, "task must be a text"),
     ],
 )
 def test_what_is_wrong_is_named(kind, given, said):
@@ -59,6 +65,22 @@ def test_what_is_right_is_read():
     assert (asked.query, asked.where, asked.top, asked.word_weight) == ("a b", ("team=it",), 3, None)
     asked = parse(EmbeddingsRequest, b'{"input": "\\ud800x", "model": "gpt", "user": "me", "start": 7}', LIMITS)
     assert (asked.input, asked.start) == (("�x",), 0)
+
+
+@pytest.mark.parametrize(
+    ("given", "side"),
+    [
+        ({}, None),
+        *(({"input_type": name}, "query") for name in ("query", "search_query")),
+        *(({"input_type": name}, "document") for name in ("document", "passage", "search_document")),
+        *(({"input_type": name}, None) for name in ("classification", "clustering", None)),
+        ({"task": "retrieval.query"}, "query"),
+        ({"task": "retrieval.passage"}, "document"),
+        ({"task": "text-matching"}, None),
+    ],
+)
+def test_what_texts_are_is_read_in_the_words_of_other_services(given, side):
+    assert parse(EmbeddingsRequest, json.dumps({"input": "a"} | given).encode(), LIMITS).side == side
 
 
 def test_openapi_says_what_is_read():

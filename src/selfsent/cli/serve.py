@@ -10,7 +10,7 @@ from pathlib import Path
 from selfsent.cli.console import notice
 from selfsent.cli.options import Asking
 from selfsent.display import counted
-from selfsent.errors import SettingsError, first_line
+from selfsent.errors import SettingsError, first_line, install
 from selfsent.serving.limits import Limits
 from selfsent.settings import setting
 
@@ -48,7 +48,7 @@ class Serve(Limits, Asking):
             from selfsent.serving.engine import Engine
             from selfsent.serving.server import listen, serve
         except ImportError:
-            raise SettingsError("serve needs a web server: pip install 'selfsent[serve]'") from None
+            raise SettingsError(f"serve needs a web server: {install('serve')}") from None
         listening, index = listen(self.host, self.port), Index(Path(self.index))
         engine = Engine(index, self.encoder_of(index))
         if not token and not local:

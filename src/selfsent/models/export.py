@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 
-from selfsent.errors import OutputError, SettingsError, first_line
+from selfsent.errors import OutputError, SettingsError, first_line, install
 from selfsent.files import atomic_directory, write_json, write_text
 from selfsent.models.encoder import Encoder
 from selfsent.models.encoding import encode, prompt_of
@@ -74,7 +74,7 @@ def check_export(output: Path, overwrite: bool) -> None:
     """
     for name in ("onnx", "onnxscript", "onnxruntime"):
         if find_spec(name) is None:
-            raise SettingsError(f"an export needs {name}: pip install 'selfsent[onnx]'")
+            raise SettingsError(f"an export needs {name}: {install('onnx')}")
     if output.is_file():
         raise OutputError(f"{output} is a file: name a directory")
     if output.is_dir() and any(output.iterdir()):

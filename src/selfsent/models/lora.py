@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from selfsent.errors import SettingsError
+from selfsent.errors import SettingsError, install
 from selfsent.fast.bfloat16 import in_bfloat16
 from selfsent.models.encoder import Encoder
 
@@ -31,7 +31,7 @@ def require_peft() -> None:
         SettingsError: it is not.
     """
     if find_spec("peft") is None:
-        raise SettingsError("LoRA needs peft: pip install 'selfsent[lora]'")
+        raise SettingsError(f"LoRA needs peft: {install('lora')}")
     from transformers.integrations.peft import MIN_PEFT_VERSION
     from transformers.utils import check_peft_version
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from selfsent.errors import DataError, SettingsError
+from selfsent.errors import DataError, SettingsError, install
 
 Bits = Literal["float16", "int8"]
 Vectors = NDArray[np.float32]
@@ -164,6 +164,5 @@ def require_faiss() -> Any:
         import faiss
     except ImportError:
         others = "selfsent pairs without --approximate and selfsent search without --index need none"
-        needed = "an index of many texts needs faiss: pip install 'selfsent[index]'"
-        raise SettingsError(f"{needed}; {others}") from None
+        raise SettingsError(f"an index of many texts needs faiss: {install('index')}; {others}") from None
     return faiss

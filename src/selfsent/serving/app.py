@@ -59,6 +59,7 @@ class _Service:
         self._page, self._policy = _page()
         self._routes = {("POST", "/search"): self._search, ("POST", "/v1/embeddings"): self._embeddings}
         pages = {"/": self._start, "/health": self._health, "/openapi.json": self._description}
+        pages |= {"/v1/models": self._models}
         self._routes |= {(method, path): way for path, way in pages.items() for method in ("GET", "HEAD")}
 
     @asynccontextmanager
@@ -97,7 +98,7 @@ class _Service:
         # A page of elsewhere may not read an answer, but could keep the service at work.
         if request.method == "POST" and request.headers.get("sec-fetch-site") in ("cross-site", "same-site"):
             raise HTTPException(403, "pages of elsewhere may not ask")
-        if request.method == "POST" and not self._admits(request):
+        if (request.method == "POST" or way == self._models) and not self._admits(request):
             raise HTTPException(401, "give the token, as Authorization: Bearer TOKEN", {"www-authenticate": "Bearer"})
         return await way(request)
 
@@ -119,6 +120,10 @@ class _Service:
 
     async def _health(self, request: Request) -> Response:
         return JSONResponse({"status": "ok"} | (self._engine.about if self._admits(request) else {}))
+
+    async def _models(self, request: Request) -> Response:
+        model = {"id": self._engine.model, "object": "model", "created": 0, "owned_by": "selfsent"}
+        return JSONResponse({"object": "list", "data": [model]})
 
     async def _description(self, request: Request) -> Response:
         return Response(openapi(self._token is not None), media_type="application/json")

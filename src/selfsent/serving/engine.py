@@ -111,7 +111,7 @@ class Engine:
             raise SettingsError(f"dimensions is {one.dimensions}; the vectors of this model have {width}")
         texts = [text for request in requests for text in request.input]
         with self._encoding:
-            vectors = unit(unit(encode(self._encoder, texts, side=one.input_type))[:, : one.dimensions])
+            vectors = unit(unit(encode(self._encoder, texts, side=one.side))[:, : one.dimensions])
             counts = [len(ids) for ids in token_ids(self._encoder, texts)]
         told, start = [], 0
         for request in requests:
@@ -133,4 +133,4 @@ def _kind_of(piece: Piece) -> tuple[Any, ...]:
     """What the pieces have in common that are computed at once: the method, and what it reads of the first of them."""
     if isinstance(piece, SearchRequest):
         return "_search", piece.top, piece.where, piece.word_weight
-    return "_embed", piece.dimensions, piece.input_type, piece.encoding_format
+    return "_embed", piece.dimensions, piece.side, piece.encoding_format

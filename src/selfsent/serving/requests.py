@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 from selfsent.data.corpus.clean import clean
 from selfsent.errors import SettingsError, guess
 from selfsent.lexical.scores import LARGEST
+from selfsent.models.encoding import Side
 from selfsent.report.pages import render
 from selfsent.serving.limits import Limits
 from selfsent.settings import check_limits, choices_of, kinds_of, setting
@@ -20,6 +21,12 @@ _SCHEMAS: dict[Any, dict[str, Any]] = {
     **{str: {"type": "string"}, int: {"type": "integer"}, float: {"type": "number"}, bool: {"type": "boolean"}},
     tuple[str, ...]: {"anyOf": [{"type": "string"}, _TEXTS]},
 }
+_SIDES: dict[str, Side | None] = {
+    **dict.fromkeys(("query", "search_query", "retrieval.query"), "query"),
+    **dict.fromkeys(("document", "passage", "search_document", "retrieval.passage"), "document"),
+    **dict.fromkeys(("similarity", "text-matching", "classification", "clustering", "separation"), None),
+}
+"""What texts are, in the words of OpenAI, Cohere, Voyage, NVIDIA and Jina, and their role in a search."""
 _CONDITIONS = 20, 1000
 """Most conditions, and characters of one: the database has limits of its own."""
 
@@ -59,8 +66,16 @@ class EmbeddingsRequest(Request):
     model: str = setting("", "any name: the answer says which model it was")
     encoding_format: Literal["float", "base64"] = setting("float", "numbers, or little-endian float32 in base64")
     dimensions: int | None = setting(None, "keep the first N numbers of a vector", minimum=1)
-    input_type: Literal["query", "document"] | None = setting(None, "for models with a prompt for queries or documents")
+    input_type: str | None = setting(
+        None, "what the texts are, for models with prompts: query and document have their own", choices=tuple(_SIDES)
+    )
+    task: str | None = setting(None, "another name for input_type", choices=tuple(_SIDES))
     start: int = 0
+
+    @property
+    def side(self) -> Side | None:
+        """The role of the texts in a search; None where they are of one kind."""
+        return _SIDES[self.input_type or self.task or "similarity"]
 
 
 def parse(kind: type[_T], body: bytes, limits: Limits) -> _T:
@@ -101,7 +116,7 @@ def _typed(name: str, value: Any, kinds: tuple[Any, ...], limits: Limits) -> Any
     if not all(isinstance(text, str) for text in texts):
         tokens = "; send texts, not tokens (LangChain: check_embedding_ctx_length=False)" if name == "input" else ""
         raise SettingsError(f"{name} must be a text{' or a list of texts' * several}{tokens}")
-    most, longest = _CONDITIONS if name == "where" else (limits.max_texts, limits.max_characters)
+    most, longest = (limits.max_texts, limits.max_characters) if name in ("query", "input") else _CONDITIONS
     if len(texts) > most or max(map(len, texts), default=0) > longest:
         raise SettingsError(f"{name} is too long: at most {most:,} texts of {longest:,} characters are read")
     # JSON can spell lone surrogates, which no tokenizer reads; only a query is cleaned like the texts of the index.

@@ -65,7 +65,7 @@ def test_errors_of_the_hub_are_one_line(read, monkeypatch):
     with pytest.raises(CorpusError, match=r"org/remote: no column 'body'; it has 'text', 'n'"):
         read("org/remote", text_column="body")
     monkeypatch.setitem(sys.modules, "datasets", None)
-    with pytest.raises(CorpusError, match=r"org/name: no such file, .* pip install 'selfsent\[hub\]'"):
+    with pytest.raises(CorpusError, match=r'org/name: no such file, .* -e "\.\[hub\]"'):
         read("org/name")
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from selfsent import naming
 from selfsent.data.corpus.mail import has_mail, without_mail
 from selfsent.data.corpus.markup import has_html, without_html
-from selfsent.errors import SettingsError, guess
+from selfsent.errors import SettingsError, guess, install
 
 _URL = r"(?:\b(?:https?|ftp)://|\bwww\.(?=\w))[^\s<>\"]*[^\s<>\"'.,;:!?)\]}»”’…]"
 _URLS = re.compile(rf"(?<=\])\({_URL}\)|<{_URL}>|{_URL}", re.IGNORECASE)
@@ -127,4 +127,4 @@ def _parser() -> Any:
     try:
         return import_module("selectolax.lexbor").LexborHTMLParser
     except ImportError:
-        raise SettingsError('`clean` needs selectolax: pip install "selfsent[clean]"') from None
+        raise SettingsError(f"`clean` needs selectolax: {install('clean')}") from None

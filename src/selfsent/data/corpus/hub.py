@@ -11,7 +11,7 @@ from typing import NamedTuple
 from selfsent.data.corpus.batch import BATCH_ROWS, Batch, Columns, check_header, make_batch
 from selfsent.data.corpus.remote import require_hub
 from selfsent.data.corpus.streams import fail
-from selfsent.errors import first_line
+from selfsent.errors import first_line, install
 
 _IDENTIFIER = re.compile(r"[\w][\w.-]*/[\w][\w.-]*(:[\w.-]*){0,2}")
 
@@ -65,7 +65,7 @@ class HubDataset(NamedTuple):
         try:
             import datasets
         except ImportError:
-            fail(self.name, "no such file, and reading it as a hub data set needs: pip install 'selfsent[hub]'")
+            fail(self.name, f"no such file, and reading it as a hub data set needs datasets: {install('hub')}")
         start = 1
         try:
             rows = datasets.load_dataset(self.name, self.config, split=self.split, streaming=True)

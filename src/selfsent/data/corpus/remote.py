@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, url2pathname
 
 from selfsent.data.corpus.streams import fail
-from selfsent.errors import CorpusError, first_line, near
+from selfsent.errors import CorpusError, first_line, install, near
 
 _ADDRESS = re.compile(r"(?:[a-z][a-z0-9+.-]*::)?([a-z][a-z0-9+.-]*)://\S.*", re.IGNORECASE | re.DOTALL)
 _BLOCK = 1 << 22
@@ -166,7 +166,8 @@ def driver_errors(address: str) -> Iterator[None]:
 def why(error: BaseException) -> str:
     """A one-line message for an exception of fsspec's drivers, whose own cause counts."""
     if isinstance(error, ImportError):
-        return f"reading it needs a driver: {first_line(error)}"  # fsspec says which
+        needed = f"aiohttp: {install('remote')}" if error.name == "aiohttp" else f"a driver: {first_line(error)}"
+        return f"reading it needs {needed}"  # fsspec says which driver
     last = error
     while cause := last.__cause__ or (None if last.__suppress_context__ else last.__context__):
         last = cause

@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 from selfsent.data.corpus.remote import require_hub
-from selfsent.errors import CorpusError, DataError, first_line
+from selfsent.errors import CorpusError, DataError, first_line, install
 
 
 @cache
@@ -37,7 +37,7 @@ def from_hub(name: str, config: str | None, split: str | None = None) -> Any:
     try:
         import datasets
     except ImportError as error:
-        raise DataError("the hub needs: pip install 'selfsent[hub]'") from error
+        raise DataError(f"the hub needs datasets: {install('hub')}") from error
     from huggingface_hub import constants
 
     before = datasets.config.HF_HUB_OFFLINE, constants.HF_HUB_OFFLINE
