@@ -23,8 +23,9 @@ ELSEWHERE = {
 @pytest.mark.parametrize("name", ELSEWHERE)
 def test_tests_set_their_own_environment(name):
     code = f"import conftest, os, sys; sys.exit(os.environ.get({name!r}) == {ELSEWHERE[name]!r})"
-    shown = {**os.environ, name: ELSEWHERE[name]}
-    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT / "tests", env=shown).returncode == 0
+    paths = os.pathsep.join(map(str, (ROOT, ROOT / "tests")))
+    shown = {**os.environ, "PYTHONPATH": paths, name: ELSEWHERE[name]}
+    assert subprocess.run([sys.executable, "-c", code], env=shown).returncode == 0
 
 
 @pytest.mark.full
