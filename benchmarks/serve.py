@@ -199,7 +199,7 @@ def hostile(draw: random.Random) -> tuple[str, bytes]:
     path = draw.choice(("/search", "/v1/embeddings"))
     word, junk = sentence(draw), draw.randbytes(draw.randrange(1, 2000))
     values: list[Any] = [None, True, -1, 1e400, 10**400, [], {}, [[]], "", " ", "\ud800", "\x00", 10**6, "x" * 40_000]
-    fields = {name: draw.choice(values) for name in ("top", "where", "word_weight", "length", "mark", "dimensions")}
+    fields = {name: draw.choice(values) for name in ("top", "where", "lexical_weight", "length", "mark", "dimensions")}
     bodies = {
         "no JSON": junk,
         "cut JSON": json.dumps({"query": word, "input": word}).encode()[: draw.randrange(1, 30)],

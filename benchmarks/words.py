@@ -24,11 +24,11 @@ from sides import alternate, machine, medians
 
 import selfsent
 from selfsent.files import write_json
+from selfsent.index import Index, write_index
 from selfsent.lexical import BM25, Analyzer
-from selfsent.lexical.scores import LARGEST
+from selfsent.lexical.hybrid import LARGEST
 from selfsent.models.fingerprint import fingerprint
 from selfsent.models.loading import load_encoder
-from selfsent.search import Index, write_index
 
 TOP, FEW = 10, 100
 Rows = list[list[int]]

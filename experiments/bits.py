@@ -20,9 +20,9 @@ import numpy as np
 
 from selfsent.data.vector_files import unit
 from selfsent.files import write_json
+from selfsent.index.writer import MIN_RECALL
 from selfsent.models.encoding import encode
 from selfsent.models.loading import load_encoder
-from selfsent.search.index_writer import MIN_RECALL
 from selfsent.search.ivf import IVF, Bits, training_rows
 from selfsent.training.run_directory import versions
 

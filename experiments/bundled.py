@@ -35,7 +35,7 @@ from sides import base_of
 
 import selfsent
 from selfsent.files import atomic_directory, write_json, write_text
-from selfsent.lexical.scores import SEARCH_FILE
+from selfsent.lexical.hybrid import SEARCH_FILE
 from selfsent.models.loading import load_encoder
 
 SOURCES = {

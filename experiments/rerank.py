@@ -29,10 +29,11 @@ from selfsent.evaluation.results import Score
 from selfsent.evaluation.scorer import Scorer
 from selfsent.evaluation.tasks.beir import read_task
 from selfsent.files import read_json, write_json
+from selfsent.index import Index, write_index
 from selfsent.models.encoding import encode
 from selfsent.models.fingerprint import fingerprint
 from selfsent.models.loading import load_encoder
-from selfsent.search import Index, encode_to_file, search, write_index
+from selfsent.search import encode_to_file, search
 
 CHOSEN_BY, SHOWN = ("counsel", "scitldr"), ("cranfield", "cisi", "counsel", "scitldr")
 SIZES = (10, 30, 50, 100, 200, 300)

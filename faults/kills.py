@@ -14,7 +14,7 @@ from typing import Any
 from world import Done, Traps, World, digest, read_json
 
 from selfsent.files import is_half_written
-from selfsent.search.index_files import IndexFiles
+from selfsent.index.files import IndexFiles
 
 STEPS = 5
 COMMANDS = 23
@@ -215,8 +215,8 @@ def rows_of(index: Path) -> str:
     files = IndexFiles(index)
     with closing(files.connect()) as db:
         files.check(db)
-        cells = ", ".join(f"inputs.{cell}" for cell in files.cells.values())
-        return str(sorted(db.execute(f"SELECT {cells}, texts.text FROM inputs JOIN texts USING(slot)")))
+        columns = ", ".join(f"inputs.{name}" for name in files.sql_columns.values())
+        return str(sorted(db.execute(f"SELECT {columns}, texts.text FROM inputs JOIN texts USING(doc_id)")))
 
 
 def phase(folder: Path, output: str) -> str:

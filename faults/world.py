@@ -27,7 +27,7 @@ os.environ["PYTHONPATH"] = os.pathsep.join((str(ROOT / "src"), str(ROOT / "fault
 
 LIMIT = 60
 """Seconds of a processor after which a command hangs; on a clock ten times as many, for machines that are busy."""
-_MODULES = ["selfsent.api", "selfsent.comparison.run", "selfsent.pretraining.pretrain", "selfsent.search.index", "warm"]
+_MODULES = ["selfsent.api", "selfsent.comparison.run", "selfsent.pretraining.pretrain", "selfsent.index", "warm"]
 
 
 @dataclass(frozen=True)

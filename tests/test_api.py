@@ -150,14 +150,15 @@ def test_no_file_of_a_run_stays_open(base, tmp_path):
 
 def test_a_run_stands_wherever_a_model_can_be_named(scored_run, with_documents, tmp_path):
     from selfsent.evaluation.load_scorer import load_scorer
-    from selfsent.search import Index, encode_to_file, search
+    from selfsent.index import Index
+    from selfsent.search import encode_to_file, search
 
     texts = with_documents.texts()[:3]
     expected = scored_run.model.encode(texts)
     assert load_scorer(scored_run)(texts) == pytest.approx(expected, abs=1e-5)
     assert selfsent.encode(scored_run, texts) == pytest.approx(expected, abs=1e-5)
-    (hits,) = selfsent.search(scored_run, with_documents, texts[:1], 2, word_weight=0)
-    assert (hits[0].row, hits[0].cosine) == (0, pytest.approx(1))
+    (hits,) = selfsent.search(scored_run, with_documents, texts[:1], 2, lexical_weight=0)
+    assert (hits[0].row, hits[0].dense_score) == (0, pytest.approx(1))
     again = selfsent.train(
         texts * 3 + tiny.make_sentences(20), "simcse", scored_run, tmp_path / "r", steps=1, quiet=True
     )
@@ -243,7 +244,7 @@ def test_vectors_pairs_and_groups(base):
         assert groups.cluster[number] == groups.cluster[4] == 0, "the largest is that of the row that is there twice"
         assert (groups.sizes.tolist(), groups.cluster[3], len(groups.cluster)) == ([2, 1, 1], -1, 5)
     with pytest.raises(SettingsError, match="the weight of words is -1"):
-        selfsent.pairs(base, corpus, word_weight=-1)
+        selfsent.pairs(base, corpus, lexical_weight=-1)
 
 
 def test_the_warranty_gives_the_encoder_back(base_of, tmp_path, monkeypatch):

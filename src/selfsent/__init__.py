@@ -19,24 +19,26 @@ if TYPE_CHECKING:  # the names twice, so that type checkers take them for ours
     from selfsent.comparison import compare as compare
     from selfsent.data.corpus import Corpus as Corpus, read_corpus as read_corpus
     from selfsent.evaluation import evaluate as evaluate
+    from selfsent.index import Index as Index
     from selfsent.methods import METHODS as METHODS
     from selfsent.pretraining.pretrain import make_table as make_table, pretrain as pretrain
     from selfsent.recipes import read_recipe as read_recipe, train_seeds as train_seeds, train_stages as train_stages
     from selfsent.report.publish import publish as publish
     from selfsent.report.run import Run as Run, load_run as load_run
-    from selfsent.search import Index as Index, search as search
+    from selfsent.search import search as search
 
 _HOMES = {
     "api": ("cluster", "encode", "export", "mine", "pairs", "train"),
     "comparison": ("compare",),
     "data.corpus": ("Corpus", "read_corpus"),
     "evaluation": ("evaluate",),
+    "index": ("Index",),
     "methods": ("METHODS",),
     "pretraining.pretrain": ("make_table", "pretrain"),
     "recipes": ("read_recipe", "train_seeds", "train_stages"),
     "report.publish": ("publish",),
     "report.run": ("Run", "load_run"),
-    "search": ("Index", "search"),
+    "search": ("search",),
 }
 
 __all__ = ["__version__", *(name for names in _HOMES.values() for name in names)]
@@ -46,5 +48,5 @@ __getattr__ = imported_from(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:
-    """The public names alone: modules are not offered to who presses tab."""
+    """The public names; hide submodules from tab completion."""
     return sorted(__all__)

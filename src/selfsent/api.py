@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from selfsent.data.corpus import Corpus
 from selfsent.errors import SettingsError
 from selfsent.evaluation.hold_out import HoldOut
-from selfsent.lexical.scores import PAIR_WEIGHT, check_weight
+from selfsent.lexical.hybrid import PAIR_WEIGHT, check_weight
 from selfsent.methods.ranking import Retriever
 from selfsent.models.encoder import Encoder
 from selfsent.models.encoding import Side, encode as encode_texts, warn_on_truncation
@@ -27,7 +27,7 @@ from selfsent.progress import Progress, shown
 from selfsent.renamed import renamed_arguments
 from selfsent.report.run import Run
 from selfsent.search import Clusters, Pair, encode_corpus, find_clusters, most_similar_pairs
-from selfsent.search.pairs import by_words, candidates_for, in_input
+from selfsent.search.pairs import by_tfidf, candidates_for, in_input
 from selfsent.settings import Settings, with_signature_of
 from selfsent.training.fit import isolated_rng
 from selfsent.training.hard_negatives import HardNegatives, mine as mine_hard_negatives
@@ -119,12 +119,13 @@ def encode(model: Model, texts: Sequence[str], *, side: Side | None = None) -> N
         return encode_texts(opened, texts, side=side)
 
 
+@renamed_arguments(word_weight="lexical_weight")
 def pairs(
     model: Model,
     corpus: Corpus,
     top: int = 100,
     threshold: float = -1.0,
-    word_weight: float = PAIR_WEIGHT,
+    lexical_weight: float = PAIR_WEIGHT,
     language: str | None = None,
 ) -> list[Pair]:
     """The most similar pairs of distinct texts, by the cosine of their vectors and their common words.
@@ -136,17 +137,17 @@ def pairs(
         corpus: the texts.
         top: maximum number of pairs.
         threshold: minimum score, from -1 to 1.
-        word_weight: of words relative to the cosine; 0 for the cosine alone.
+        lexical_weight: of TF-IDF relative to the cosine; 0 for the cosine alone.
         language: of the stemmer; by default that of most texts.
 
     Raises:
         SelfsentError: no such encoder or language, or an invalid weight.
     """
-    check_weight(word_weight)
+    check_weight(lexical_weight)
     vectors = encode_corpus(model, corpus)
-    found = most_similar_pairs(vectors, *candidates_for(top, threshold, word_weight))
-    if word_weight:
-        found = by_words(found, corpus, top, threshold, word_weight, language)
+    found = most_similar_pairs(vectors, *candidates_for(top, threshold, lexical_weight))
+    if lexical_weight:
+        found = by_tfidf(found, corpus, top, threshold, lexical_weight, language)
     return in_input(found, corpus)
 
 

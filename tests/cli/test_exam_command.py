@@ -94,12 +94,12 @@ def test_bad_input_is_one_line(selfsent, tickets, tmp_path, monkeypatch, options
 def test_a_search_asks_an_exam_for_the_weight_of_words(selfsent, tickets, sentences):
     command = ("search", "bundled", tickets, "the pedal of lot7", "--text-column", "body", "--json", "-")
     chosen = selfsent(*command, "--word-weight", "auto")
-    weight = json.loads(chosen.out)["word_weight"]
+    weight = json.loads(chosen.out)["lexical_weight"]
     assert f"--word-weight auto: {weight:g}" in chosen.err
     assert "by 60 queries (60 by sentence) among 60 documents" in chosen.err
     assert chosen.out == selfsent(*command, "--word-weight", weight).out
     single = selfsent("search", "bundled", sentences, "ba", "--word-weight", "auto", "--json", "-")
-    assert json.loads(single.out)["word_weight"] == 1.5
+    assert json.loads(single.out)["lexical_weight"] == 1.5
     assert "1.5, the model's own, as too few texts" in single.err
     assert "'much' is no number, and not auto" in selfsent(*command, "--word-weight", "much").complaint
     assert "leave out --index" in selfsent("search", "--index", "x", "ba", "--word-weight", "auto").complaint

@@ -48,7 +48,7 @@ def test_index_and_search(selfsent, index, model, tickets, tmp_path):
     assert told["language"] in LANGUAGES  # of words that are made up
     itself = selfsent("search", "--index", tmp_path / "i", "ko mi", "--rerank", model, "--json", "-")
     again = json.loads(itself.out)
-    assert (again["rerank"], again["word_weight"]) == (str(model), told["word_weight"])
+    assert (again["rerank"], again["lexical_weight"]) == (str(model), told["lexical_weight"])
     assert [hit["row"] for hit in again["queries"][0]["hits"]] == [hit["row"] for hit in told["queries"][0]["hits"]]
 
 
@@ -58,7 +58,7 @@ def test_words_are_weighed(selfsent, index, model, tickets, tmp_path):
     exact = selfsent("search", model, tickets, "--text-column", "body", *words, "--json", "-", "--language", "none")
     found = selfsent("search", "--index", tmp_path / "i", *words, "--json", "-")
     told = json.loads(found.out)
-    assert told["word_weight"] == 3
+    assert told["lexical_weight"] == 3
     hits = told["queries"][0]["hits"]
     scores = [hit["cosine"] + 3 * hit["words"] for hit in hits]
     assert scores == sorted(scores, reverse=True)

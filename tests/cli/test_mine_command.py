@@ -31,7 +31,7 @@ def test_negatives_are_what_search_ranks_first_below_the_guard(selfsent, model, 
     found = search(str(model), answers, [pair["q"] for pair in pairs], top=12)
     wanted = []
     for pair, hits in zip(pairs, found, strict=True):
-        scores = {texts[hit.row]: hit.cosine + 0.5 * hit.words for hit in hits}
+        scores = {texts[hit.row]: hit.dense_score + 0.5 * hit.lexical_score for hit in hits}
         partner = scores.pop(pair["a"])
         best = hardest([*scores.values()], partner, 2, 0.9)
         wanted += [(pair["q"], pair["a"], [*scores][n], partner, [*scores.values()][n]) for n in best if n >= 0]

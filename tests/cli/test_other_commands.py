@@ -55,7 +55,7 @@ def test_search_is_reranked(selfsent, model, base, sentences, tmp_path):
         done = selfsent(*how, "--json", "-", "--output", tmp_path / "hits.csv")
         assert done.status == 0, done.err
         told = json.loads(done.out)
-        assert [told[name] for name in ("rerank", "candidates", "word_weight")] == [str(rerank), 7, weight]
+        assert [told[name] for name in ("rerank", "candidates", "lexical_weight")] == [str(rerank), 7, weight]
         hits = told["queries"][0]["hits"]
         assert [*hits[0]] == [measure, "words", "row", "repeats", "text"]
         assert (tmp_path / "hits.csv").read_text().startswith(f"query,{measure},words,row")

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import tiny
+from selfsent.index import Index
 from selfsent.models.loading import load_encoder
-from selfsent.search import Index
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def test_a_student_asks_the_index_of_its_teacher(selfsent, model, texts, tmp_pat
     assert run.status == 0, run.err
     made = selfsent("index", model, texts, "--query-model", tmp_path / "s", "--output", tmp_path / "i")
     assert made.status == 0, made.err
-    assert Index(tmp_path / "i").word_weight == load_encoder(tmp_path / "s/model").lexical_weight
+    assert Index(tmp_path / "i").lexical_weight == load_encoder(tmp_path / "s/model").lexical_weight
     query = texts.read_text().splitlines()[5]
     found = selfsent("search", "--index", tmp_path / "i", query, "--json", "-")
     assert found.status == 0, found.err

@@ -84,7 +84,7 @@ def test_spaces():
 
 
 def test_an_index_of_the_teacher_is_asked_by_the_student_alone(tmp_path, base_of, encoder_of):
-    from selfsent.search import Index, write_index
+    from selfsent.index import Index, write_index
 
     teacher, corpus = encoder_of("bert"), selfsent.read_corpus(SENTENCES, cache=tmp_path / "corpora")
     write_index(teacher, corpus, tmp_path / "index", "teacher", fingerprint(teacher), query_model="student")
@@ -100,7 +100,7 @@ def test_an_index_of_the_teacher_is_asked_by_the_student_alone(tmp_path, base_of
 
 
 def test_an_index_of_cut_vectors_takes_more(tmp_path, encoder_of):
-    from selfsent.search import Index, write_index
+    from selfsent.index import Index, write_index
 
     whole, corpus = encoder_of("bert"), selfsent.read_corpus(SENTENCES[:100], cache=tmp_path / "corpora")
     mark, short = fingerprint(whole), whole.twin()

@@ -215,7 +215,8 @@ def test_a_search_puts_the_prompts_of_both_sides(prompted, base, tmp_path):
     from selfsent.data.corpus import read_corpus
     from selfsent.data.vector_files import VectorsFile
     from selfsent.errors import DataError
-    from selfsent.search import Index, encode_to_file, search, write_index
+    from selfsent.index import Index, write_index
+    from selfsent.search import encode_to_file, search
 
     encoder, peer, corpus = load_encoder(prompted), peer_of(prompted), read_corpus(TEXTS)
     queries, documents = peer.encode_query(TEXTS[:2]), peer.encode_document(TEXTS)
@@ -223,16 +224,16 @@ def test_a_search_puts_the_prompts_of_both_sides(prompted, base, tmp_path):
     expected = np.sort(unit[0] @ unit[1].T)[:, ::-1][:, :3]
 
     def assert_found(found):
-        np.testing.assert_allclose([[hit.cosine for hit in hits] for hits in found], expected, atol=1e-3)
+        np.testing.assert_allclose([[hit.dense_score for hit in hits] for hits in found], expected, atol=1e-3)
 
-    assert_found(search(encoder, corpus, TEXTS[:2], 3, word_weight=0))
+    assert_found(search(encoder, corpus, TEXTS[:2], 3, lexical_weight=0))
     write_index(encoder, corpus, tmp_path / "i", str(prompted), fingerprint(encoder))
     assert_found(Index(tmp_path / "i").search(encode(encoder, TEXTS[:2], side="query"), 3))
     encode_to_file(encoder, corpus, tmp_path / "plain.npy")
     with pytest.raises(DataError, match="encode --prompt document"):
-        search(encoder, corpus, TEXTS[:2], 3, word_weight=0, file=VectorsFile(tmp_path / "plain.npy"))
+        search(encoder, corpus, TEXTS[:2], 3, lexical_weight=0, file=VectorsFile(tmp_path / "plain.npy"))
     encode_to_file(encoder, corpus, tmp_path / "d.npy", side="document")
-    assert_found(search(encoder, corpus, TEXTS[:2], 3, word_weight=0, file=VectorsFile(tmp_path / "d.npy")))
+    assert_found(search(encoder, corpus, TEXTS[:2], 3, lexical_weight=0, file=VectorsFile(tmp_path / "d.npy")))
     encoder.sentence_transformer.prompts["document"] = "other"
     assert fingerprint(encoder) != fingerprint(load_encoder(prompted))
 

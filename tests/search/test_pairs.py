@@ -7,7 +7,7 @@ from naive.similar import most_similar
 from naive.words import shared_words
 from selfsent.data.corpus import read_corpus
 from selfsent.errors import SettingsError
-from selfsent.search.pairs import Pair, TopPairs, approximate_pairs, by_words, candidates_for, most_similar_pairs
+from selfsent.search.pairs import Pair, TopPairs, approximate_pairs, by_tfidf, candidates_for, most_similar_pairs
 
 
 def some_vectors(count, size=8, seed=0, values=None):
@@ -68,7 +68,7 @@ def small_parts(monkeypatch):
 @pytest.mark.parametrize(("top", "threshold", "weight"), [(100, -1.0, 0.5), (5, -1.0, 2.0), (100, 0.3, 0.5)])
 def test_words_put_pairs_in_order_as_all_pairs_would_be(small_parts, tmp_path, top, threshold, weight):
     corpus, vectors = read_corpus(TEXTS, cache=tmp_path), some_vectors(len(TEXTS))
-    found = by_words(
+    found = by_tfidf(
         most_similar_pairs(vectors, *candidates_for(top, threshold, weight)), corpus, top, threshold, weight, "none"
     )
     scores = {
@@ -86,12 +86,12 @@ def test_words_put_pairs_in_order_as_all_pairs_would_be(small_parts, tmp_path, t
 def test_words_are_compared_by_their_stems(tmp_path):
     corpus = read_corpus(TEXTS, cache=tmp_path)
     pairs = [Pair(0.5, 0, 1), Pair(0.5, 0, 3)]
-    words = {pair.second: round(pair.words, 2) for pair in by_words(pairs, corpus, language="none")}
+    words = {pair.second: round(pair.lexical_score, 2) for pair in by_tfidf(pairs, corpus, language="none")}
     assert words == {1: 0.41, 3: 0.69}
-    stemmed = by_words(pairs, corpus, language="english")
+    stemmed = by_tfidf(pairs, corpus, language="english")
     assert stemmed[0] == Pair(0.5, 0, 1, pytest.approx(1))
     with pytest.raises(SettingsError, match="no language 'klingon'"):
-        by_words(pairs, corpus, language="klingon")
+        by_tfidf(pairs, corpus, language="klingon")
 
 
 def clusters(count, size=16, seed=0):

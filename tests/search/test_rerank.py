@@ -10,13 +10,14 @@ from selfsent.evaluation import evaluate
 from selfsent.evaluation.load_scorer import as_reranker, check_model, load_scorer
 from selfsent.evaluation.rerank import Reranked
 from selfsent.evaluation.tasks.retrieval import RetrievalTask
+from selfsent.index import Index, write_index
 from selfsent.lexical.analyzer import words_of
 from selfsent.models.cross_encoder import CrossEncoder
 from selfsent.models.encoding import encode
 from selfsent.models.fingerprint import fingerprint
 from selfsent.models.loading import load_encoder
 from selfsent.resumable import VectorsOfTexts
-from selfsent.search import Index, search, write_index
+from selfsent.search import search
 
 QUERIES = ["ba de fi", "go la nu", "xq zw"]
 
@@ -54,7 +55,7 @@ def expected(strong, queries, found, texts, top, weight):
         for hit in hits:
             [held] = encode(strong, [f"sa {texts[hit.row]}"]).astype(np.float64)
             cosine = asked @ held / np.linalg.norm(asked) / np.linalg.norm(held)
-            scores[hit.row] = cosine, cosine + weight * hit.words
+            scores[hit.row] = cosine, cosine + weight * hit.lexical_score
         ranked.append([(row, scores[row][0]) for row in sorted(scores, key=lambda row: -scores[row][1])[:top]])
     return ranked
 
@@ -62,11 +63,11 @@ def expected(strong, queries, found, texts, top, weight):
 @pytest.mark.parametrize(("given", "weight"), [(None, 0.3), (0.9, 0.9), (0, 0)])
 def test_a_sentence_encoder_puts_candidates_in_order(encoder, strong, corpus, sentences, tmp_path, given, weight):
     first = search(encoder, corpus, QUERIES, 12)
-    found = search(encoder, corpus, QUERIES, 5, word_weight=given, rerank=tmp_path / "strong", candidates=12)
+    found = search(encoder, corpus, QUERIES, 5, lexical_weight=given, rerank=tmp_path / "strong", candidates=12)
     for hits, wanted, before in zip(found, expected(strong, QUERIES, first, sentences, 5, weight), first, strict=True):
         assert [hit.row for hit in hits] == [row for row, _ in wanted]
-        np.testing.assert_allclose([hit.cosine for hit in hits], [cosine for _, cosine in wanted], atol=1e-5)
-        assert {(hit.row, hit.words) for hit in hits} <= {(hit.row, hit.words) for hit in before}
+        np.testing.assert_allclose([hit.dense_score for hit in hits], [cosine for _, cosine in wanted], atol=1e-5)
+        assert {(hit.row, hit.lexical_score) for hit in hits} <= {(hit.row, hit.lexical_score) for hit in before}
     assert found != search(encoder, corpus, QUERIES, 5)
     assert search(encoder, corpus, QUERIES, 20, rerank=strong, candidates=3)[0][19:]  # `top` at least
     assert search(encoder, corpus, [], rerank=strong) == []
@@ -97,7 +98,7 @@ def test_a_cross_encoder_ranks_by_its_score(encoder, encoder_of, corpus, sentenc
     for query, hits, before in zip(QUERIES, found, first, strict=True):
         scores = {hit.row: float(crossing.peer.predict([(query, sentences[hit.row])])[0]) for hit in before}
         assert [hit.row for hit in hits] == sorted(scores, key=lambda row: -scores[row])[:4]
-        np.testing.assert_allclose([hit.cosine for hit in hits], [scores[hit.row] for hit in hits], atol=1e-5)
+        np.testing.assert_allclose([hit.dense_score for hit in hits], [scores[hit.row] for hit in hits], atol=1e-5)
     assert made == []
     two = CrossEncoder(encoder_of("bert"), 2, nn.Identity())
     two.save(tmp_path / "two")
@@ -139,7 +140,7 @@ def test_a_judged_search_ranks_as_search_does(encoder, strong, corpus, sentences
     assert np.argmax(bm25[0] @ bm25[1].T) in np.argsort(-np.array(shares))[:100]
     pairs = tmp_path / "pairs.tsv"
     pairs.write_text("sentence1\tsentence2\tscore\nba\tde\t1\nba\tba\t2\nko\tmi\t3\n")
-    with pytest.raises(DataError, match="puts what a search finds in order, so this task cannot use it"):
+    with pytest.raises(DataError, match="reorders the hits of a search, so this task cannot use it"):
         evaluate(judged, pairs=pairs)
 
 

@@ -10,7 +10,7 @@ from selfsent.search.tables import cluster_columns, cluster_rows, hit_rows, pair
 
 def test_results_tell_rows_of_the_input(tmp_path):
     corpus = read_corpus(["ko", "", "ba de", "ko", "fi", "ko"], carry=(), cache=tmp_path)
-    assert list(hit_rows("q", [Hit(0, 0.9, 0.25), Hit(4, 0.5, 0.0)], corpus)) == [
+    assert list(hit_rows("q", [Hit(0, 0.8, 0.9, 0.25), Hit(4, 0.4, 0.5)], corpus)) == [
         {"query": "q", "cosine": 0.9, "words": 0.25, "row": 0, "repeats": 2, "text": "ko"},
         {"query": "q", "cosine": 0.5, "words": 0.0, "row": 4, "repeats": 0, "text": "fi"},
     ]

@@ -8,8 +8,8 @@ import pytest
 pytest.importorskip("starlette", reason="the extra `serve` is not installed")
 pytest.importorskip("uvicorn", reason="the extra `serve` is not installed")
 
+from selfsent.index import Index
 from selfsent.models.loading import load_encoder
-from selfsent.search import Index
 from selfsent.serving.app import application
 from selfsent.serving.engine import Engine
 from selfsent.serving.limits import Limits

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from selfsent.data.corpus import read_corpus
+from selfsent.index import Index
 from selfsent.models.encoding import encode
 from selfsent.models.loading import load_encoder
-from selfsent.search import Index
 from selfsent.serving.engine import Engine
 
 

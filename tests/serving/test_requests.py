@@ -29,8 +29,8 @@ LIMITS = Limits(max_texts=3, max_characters=10)
         (SearchRequest, {"query": "a", "top": "1"}, "must be a number"),
         (SearchRequest, {"query": "a", "top": 10**400}, "out of range"),
         (SearchRequest, b'{"query": "a", "top": 1e999}', "finite"),
-        (SearchRequest, b'{"query": "a", "word_weight": NaN}', "finite"),
-        (SearchRequest, b'{"query": "a", "word_weight": ' + b"9" * 400 + b"}", "out of range"),
+        (SearchRequest, b'{"query": "a", "lexical_weight": NaN}', "finite"),
+        (SearchRequest, b'{"query": "a", "lexical_weight": ' + b"9" * 400 + b"}", "out of range"),
         (SearchRequest, {"query": "a", "mark": 1}, "mark must be true or false"),
         (SearchRequest, {"query": "a", "where": "a=" + "1" * 1000}, "at most 20 texts of 1,000 characters"),
         (SearchRequest, {"query": "a", "where": {"a": 1}}, "where must be a text or a list"),
@@ -60,9 +60,9 @@ def test_what_is_wrong_is_named(kind, given, said):
 
 def test_what_is_right_is_read():
     asked = parse(
-        SearchRequest, b'{"query": " a\\u0000  b ", "where": "team=it", "top": 3, "word_weight": null}', LIMITS
+        SearchRequest, b'{"query": " a\\u0000  b ", "where": "team=it", "top": 3, "lexical_weight": null}', LIMITS
     )
-    assert (asked.query, asked.where, asked.top, asked.word_weight) == ("a b", ("team=it",), 3, None)
+    assert (asked.query, asked.where, asked.top, asked.lexical_weight) == ("a b", ("team=it",), 3, None)
     asked = parse(EmbeddingsRequest, b'{"input": "\\ud800x", "model": "gpt", "user": "me", "start": 7}', LIMITS)
     assert (asked.input, asked.start) == (("�x",), 0)
 

@@ -14,7 +14,7 @@ from selfsent.errors import SettingsError
 from selfsent.settings import setting
 
 if TYPE_CHECKING:
-    from selfsent.search.index_writer import Added
+    from selfsent.index.writer import Added
 
 
 @dataclass(kw_only=True)
@@ -51,7 +51,7 @@ class Index(WithVectors, Sized):
 
     def run(self) -> None:
         """Write or change the index."""
-        from selfsent.search import Index
+        from selfsent.index import Index
 
         if self.delete or self.compact:
             self._change()
@@ -63,7 +63,7 @@ class Index(WithVectors, Sized):
             notice("that is many: the vectors form no groups. A smaller --recall would be quicker")
 
     def _change(self) -> None:
-        from selfsent.search import Index
+        from selfsent.index import Index
 
         if self.words or self.add or self.overwrite:
             problem = "--delete and --compact change the index in --output: leave out MODEL, CORPUS and --add"
@@ -79,10 +79,10 @@ class Index(WithVectors, Sized):
 
     def _write(self) -> None:
         from selfsent.data.corpus.remote import path_of
+        from selfsent.index import Index
+        from selfsent.index.writer import check_index_output, write_index
         from selfsent.lexical import Analyzer
         from selfsent.models.fingerprint import share_space
-        from selfsent.search import Index
-        from selfsent.search.index_writer import check_index_output, write_index
 
         if lacking := ("MODEL", "CORPUS")[len(self.words) :]:
             self.parser.error(f"the following arguments are required: {', '.join(lacking)}")

@@ -17,8 +17,8 @@ from selfsent.settings import CorpusOptions, PairOptions, check_limits, setting
 
 if TYPE_CHECKING:
     from selfsent.data.corpus import Corpus
+    from selfsent.index import Index
     from selfsent.models.encoding import Model
-    from selfsent.search import Index
 
 
 UNSET = object()

@@ -8,7 +8,7 @@ from typing import Any
 from selfsent.cli.console import counting, notice, show
 from selfsent.cli.options import MODEL, ONE_CORPUS
 from selfsent.cli.outputs import as_line
-from selfsent.cli.results import LANGUAGE, Results, line_of
+from selfsent.cli.results import LANGUAGE, LEXICAL_WEIGHT, Results, line_of
 from selfsent.display import counted
 from selfsent.settings import setting
 
@@ -24,16 +24,17 @@ class Pairs(Results):
     --approximate is given.
     """
 
-    main_options = "text_column id_column keep top threshold word_weight approximate output json"
+    main_options = "text_column id_column keep top threshold lexical_weight approximate output json"
 
     model: str = MODEL
     corpus: str = ONE_CORPUS
     top: int = setting(100, "pairs at most", minimum=1)
     threshold: float = setting(-1.0, "smallest score that counts, as it is shown", minimum=-1, maximum=1)
-    word_weight: float = setting(
+    lexical_weight: float = setting(
         0.5,
         "a pair's score is (cosine + X x words) / (1 + X), where words is how many words both texts share, by TF-IDF;"
         " 0: the cosine alone",
+        flags=LEXICAL_WEIGHT,
     )
     language: str | None = LANGUAGE
     approximate: bool = setting(False, "for millions of texts: likely neighbours only, recall measured (extra `index`)")
@@ -41,12 +42,12 @@ class Pairs(Results):
     def run(self) -> None:
         """Find and show the pairs."""
         from selfsent.lexical import Analyzer
-        from selfsent.lexical.scores import check_weight
+        from selfsent.lexical.hybrid import check_weight
         from selfsent.search.ivf import require_faiss
-        from selfsent.search.pairs import approximate_pairs, by_words, candidates_for, most_similar_pairs
+        from selfsent.search.pairs import approximate_pairs, by_tfidf, candidates_for, most_similar_pairs
         from selfsent.search.tables import pair_columns, pair_rows
 
-        weight = self.word_weight
+        weight = self.lexical_weight
         check_weight(weight)
         Analyzer(self.language)
         if self.approximate:
@@ -54,19 +55,20 @@ class Pairs(Results):
         self.check_files(self.corpus)
         corpus, stored = self.read_with_vectors(self.corpus)
         vectors = self.vectors(self.load(self.model, corpus), corpus, stored)
-        most, least = candidates_for(self.top, self.threshold, weight)
-        about: dict[str, Any] = {"model": self.model, "corpus": self.corpus, "word_weight": weight}
+        wanted, min_cosine = candidates_for(self.top, self.threshold, weight)
+        about: dict[str, Any] = {"model": self.model, "corpus": self.corpus, "lexical_weight": weight}
+        about["word_weight"] = weight  # deprecated
         with counting("comparing", len(vectors)) as done:
             if self.approximate:
-                pairs, recall = approximate_pairs(vectors, self.top, least, candidates=most, advance=done)
+                pairs, recall = approximate_pairs(vectors, self.top, min_cosine, candidates=wanted, advance=done)
                 about["recall"] = recall
             else:
-                pairs = most_similar_pairs(vectors, most, least, done)
+                pairs = most_similar_pairs(vectors, wanted, min_cosine, done)
         if self.approximate:
             share = "unknown: no such pair has a text of the sample" if recall is None else f"{recall:.1%}"
             notice(f"share of the most similar pairs that --approximate finds, measured on a sample: {share}")
         if weight:
-            pairs = by_words(pairs, corpus, self.top, self.threshold, weight, self.language)
+            pairs = by_tfidf(pairs, corpus, self.top, self.threshold, weight, self.language)
         about["pairs"] = rows = list(pair_rows(pairs, corpus, weight))
         count, files = counted(len(pairs), "pair"), {self.json: lambda: as_line(about)}
         if not self.write(rows, pair_columns(corpus), count, files) and not self.output:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from selfsent.data.vector_files import VectorsFile
     from selfsent.models.encoding import Model
 
+LEXICAL_WEIGHT = ("--lexical-weight", "--word-weight")
+"""The flag of the weight of BM25 or TF-IDF, and its deprecated name."""
 LANGUAGE: Any = setting(None, "language of stems to compare words by, or none (default: that of most texts)")
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from selfsent.cli.console import counting, notice, show
 from selfsent.cli.options import FILES, Asking
 from selfsent.cli.outputs import as_line
-from selfsent.cli.results import LANGUAGE, Results, line_of
+from selfsent.cli.results import LANGUAGE, LEXICAL_WEIGHT, Results, line_of
 from selfsent.display import counted
 from selfsent.errors import DataError, SettingsError
 from selfsent.settings import setting
@@ -19,15 +19,16 @@ from selfsent.settings import setting
 if TYPE_CHECKING:
     from selfsent.data.corpus import Corpus
     from selfsent.evaluation.rerank import Reranker
+    from selfsent.index import Index
     from selfsent.models.encoding import Model
-    from selfsent.search import Hit, Index
+    from selfsent.search import Hit
 
     Found = list[list[Hit]]
 
 NEAR = 0.4
 """Cosine below which a text without a word of the query is no answer."""
 AUTO, AUTO_QUERIES, AUTO_TEXTS = "auto", 400, 2000
-"""The value of --word-weight that asks for an exam, and how many queries and texts that one has at most."""
+"""The value of --lexical-weight that asks for an exam, and how many queries and texts that one has at most."""
 
 
 @dataclass(kw_only=True)
@@ -46,19 +47,19 @@ class Search(Results, Asking):
         "       selfsent search --index DIR QUERY [QUERY ...] [options]"
     )
 
-    main_options = "text_column id_column keep top index where rerank word_weight encoded output json"
+    main_options = "text_column id_column keep top index where rerank lexical_weight encoded output json"
 
     words: tuple[str, ...] = setting(
         (), f"a model; a corpus: {FILES}; and queries", positional=True, nargs="*", metavar="MODEL CORPUS QUERY"
     )
     index: str | None = setting(None, "what selfsent index wrote, in place of MODEL and CORPUS")
     top: int = setting(10, "texts to find for each query", minimum=1)
-    word_weight: Any = setting(
+    lexical_weight: Any = setting(
         None,
         "a text's score is (cosine + X x words) / (1 + X), where words is BM25 as a share of what the query can reach;"
         " 0: the cosine alone; auto: chosen by an exam from these texts (default: the model's own, such as 1.5 for"
         " bundled)",
-        **{"parse": lambda text: _weight(text), "metavar": "X"},
+        **{"parse": lambda text: _weight(text), "metavar": "X", "flags": LEXICAL_WEIGHT},
     )
     language: str | None = LANGUAGE
     rerank: str | None = setting(
@@ -80,13 +81,14 @@ class Search(Results, Asking):
     def run(self) -> None:
         """Search and show the hits."""
         from selfsent.data.corpus.clean import clean
-        from selfsent.lexical.scores import check_weight
+        from selfsent.lexical.hybrid import check_weight
         from selfsent.search.tables import hit_columns, hit_rows
 
-        if self.word_weight == AUTO and (self.index is not None or self.rerank is not None):
-            raise SettingsError("--word-weight auto is for the texts and their model: leave out --index and --rerank")
-        if self.word_weight not in (None, AUTO):
-            check_weight(self.word_weight)
+        if self.lexical_weight == AUTO and (self.index is not None or self.rerank is not None):
+            problem = "--lexical-weight auto is for the texts and their model"
+            raise SettingsError(f"{problem}: leave out --index and --rerank")
+        if self.lexical_weight not in (None, AUTO):
+            check_weight(self.lexical_weight)
         expected = ("QUERY",) if self.index is not None else ("MODEL", "CORPUS", "QUERY")
         if lacking := expected[len(self.words) :]:
             self.parser.error(f"the following arguments are required: {', '.join(lacking)}")
@@ -113,6 +115,7 @@ class Search(Results, Asking):
         columns = hit_columns(source, measure)
         asked = list(zip(queries, found, strict=True))
         rows = [list(hit_rows(query, hits, source, measure, self.where)) for query, hits in asked]
+        about["word_weight"] = about["lexical_weight"]  # deprecated
         about["queries"] = [
             {"query": query, "hits": [{k: v for k, v in hit.items() if k != "query"} for hit in hits]}
             for query, hits in zip(queries, rows, strict=True)
@@ -121,8 +124,9 @@ class Search(Results, Asking):
             if not hits and self.where:
                 notice(f"no text meets --where {' '.join(self.where)}")
                 continue
-            # Where words count, a query that shares none with the best, far from all of them, has no answer here.
-            if about["word_weight"] and measure == "cosine" and all(h.words == 0 and h.cosine < NEAR for h in hits):
+            # With BM25, a query without a common word, and far from all texts, has no answer here.
+            far = all(hit.lexical_score == 0 and hit.dense_score < NEAR for hit in hits)
+            if about["lexical_weight"] and measure == "cosine" and far:
                 notice(f"nothing is near {query!r}: no text shares a word with it, and no cosine reaches {NEAR}")
         count = counted(sum(map(len, rows)), unit)
         plain = {self.json: lambda: as_line(about)}
@@ -140,21 +144,21 @@ class Search(Results, Asking):
         """The corpus, the hits, what `--json` says of them, the columns to show, and a noun for a text."""
         from selfsent.lexical import Analyzer
         from selfsent.search import search
-        from selfsent.search.nearest import corpus_language
+        from selfsent.search.exact import corpus_language
 
         name, source = self.words[:2]
         Analyzer(self.language)  # reject an unknown language now
         self.check_files(source)
         corpus, stored = self.read_with_vectors(source, min_rows=1)
         model = self.load(name, corpus)
-        if self.word_weight == AUTO:
-            self.word_weight = _chosen_weight(model, corpus)
-        weight = (reranker or model).lexical_weight if self.word_weight is None else self.word_weight
-        about: dict[str, Any] = {"model": name, "corpus": source, "word_weight": weight}
+        if self.lexical_weight == AUTO:
+            self.lexical_weight = _chosen_weight(model, corpus)
+        weight = (reranker or model).lexical_weight if self.lexical_weight is None else self.lexical_weight
+        about: dict[str, Any] = {"model": name, "corpus": source, "lexical_weight": weight}
         if weight or (reranker and model.lexical_weight):
             about["language"] = self.language or corpus_language(corpus) or "none"
         with counting("searching", len(corpus)) as done:
-            how = done, stored, self.word_weight, about.get("language"), reranker
+            how = done, stored, self.lexical_weight, about.get("language"), reranker
             found = search(model, corpus, queries, self.top, *how)
         return corpus, found, about, list(self.carried()), corpus.report.unit
 
@@ -167,8 +171,8 @@ class Search(Results, Asking):
             SettingsError: an option for reading a corpus, or faiss is not installed.
             DataError: no index, or one of another model.
         """
+        from selfsent.index import Index
         from selfsent.models.encoding import encode
-        from selfsent.search.index import Index
 
         for name, has in {"encoded": "vectors", "id_column": "ids", "keep": "columns", "language": "stems"}.items():
             if getattr(self, name):
@@ -176,16 +180,16 @@ class Search(Results, Asking):
         self.refuse_unread("a corpus")
         self.check_files()
         index = Index(Path(str(self.index)))
-        weight = index.word_weight if self.word_weight is None else self.word_weight
-        if reranker and self.word_weight is None:
+        weight = index.lexical_weight if self.lexical_weight is None else self.lexical_weight
+        if reranker and self.lexical_weight is None:
             weight = reranker.lexical_weight
         vectors = encode(self.encoder_of(index), queries, side="query")
-        about: dict[str, Any] = {"index": self.index, "word_weight": weight, "language": index.language or "none"}
+        about: dict[str, Any] = {"index": self.index, "lexical_weight": weight, "language": index.language or "none"}
         if self.where:
             about["where"] = list(self.where)
         names = [name for name in index.columns if name not in ("row", "sentence", "text")]
         unit = "sentence" if "sentence" in index.columns else "text"
-        found = index.search(vectors, self.top, queries, self.word_weight, reranker, where=self.where)
+        found = index.search(vectors, self.top, queries, self.lexical_weight, reranker, where=self.where)
         return index, found, about, names, unit
 
 
@@ -206,9 +210,9 @@ def _chosen_weight(model: Model, corpus: Corpus) -> float:
         exam = draw_exam(texts_of(corpus), AUTO_QUERIES, searched=AUTO_TEXTS)
     except DataError:
         few = "too few texts have three sentences to ask for one"
-        notice(f"--word-weight {AUTO}: {model.lexical_weight:g}, the model's own, as {few}")
+        notice(f"--lexical-weight {AUTO}: {model.lexical_weight:g}, the model's own, as {few}")
         return model.lexical_weight
     weight = chosen_weight(scorer_of(model, "the model"), exam.task)
     kept = " is kept: no other is ahead by more than chance" if weight == model.lexical_weight else ""
-    notice(f"--word-weight {AUTO}: {weight:g}{kept}, by {exam.summary}")
+    notice(f"--lexical-weight {AUTO}: {weight:g}{kept}, by {exam.summary}")
     return weight

@@ -40,7 +40,7 @@ class Serve(Limits, Asking):
 
     def run(self) -> None:
         """Serve."""
-        from selfsent.search.index import Index
+        from selfsent.index import Index
 
         token, local = self._token(), self.host in (*_LOCAL, "::1")
         try:

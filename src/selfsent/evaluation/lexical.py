@@ -14,7 +14,7 @@ from selfsent.errors import DataError
 from selfsent.evaluation.scorer import Scorer
 from selfsent.evaluation.stats.resampling import Floats
 from selfsent.lexical import BM25, Analyzer, WordCounts, language_of, words_of
-from selfsent.lexical.scores import PAIR_WEIGHT, hybrid
+from selfsent.lexical.hybrid import PAIR_WEIGHT, fuse
 
 LEXICAL = {"tfidf": "TF-IDF", "bm25": "BM25"}
 """Lexical baselines: names as models, and as shown."""
@@ -28,7 +28,7 @@ def without_words(name: str) -> str:
 
 
 def bm25_of(queries: Sequence[str], texts: Sequence[str]) -> BM25:
-    """BM25 of queries over texts, with the stems of their language."""
+    """BM25 of queries over texts, with stems in the language of the texts."""
     return _bm25(tuple(queries), tuple(texts))
 
 
@@ -113,35 +113,35 @@ class Hybrid(Scorer):
         vectors, bm25 = self.scorer.query_document_vectors(queries, texts, search), bm25_of(queries, texts)
         self.broken = self.scorer.broken
         queries_and_texts = zip(vectors, (bm25.queries, bm25.texts), strict=True)
-        asked, held = (VectorsAndWords(*each, self.lexical_weight) for each in queries_and_texts)
+        asked, held = (HybridRows(*each, self.lexical_weight) for each in queries_and_texts)
         return asked, held
 
     def similarity(self, left: Sequence[str], right: Sequence[str]) -> Floats:
-        """The sum of cosine and weighted TF-IDF of each pair of texts, (n,)."""
+        """The fused cosine and TF-IDF of each pair of texts, (n,)."""
         texts = list(dict.fromkeys([*left, *right]))
         counts = WordCounts(analyzer=Analyzer(language_of(texts)))
         counts.add(texts)
         shared = counts.weighed(left).multiply(counts.weighed(right)).sum(axis=1)
         cosines = self.scorer.similarity(left, right)
         self.broken = self.scorer.broken
-        return hybrid(cosines, np.asarray(shared, np.float64).ravel(), PAIR_WEIGHT)
+        return fuse(cosines, np.asarray(shared, np.float64).ravel(), PAIR_WEIGHT)
 
 
-class VectorsAndWords:
-    """Rows of vectors (n, d) and sparse words (n, words), with the weighted sum of both inner products."""
+class HybridRows:
+    """Vectors (n, d) and sparse BM25 weights (n, terms), with the fused score of both inner products."""
 
-    def __init__(self, vectors: Vectors, words: Any, weight: float) -> None:
-        self.vectors, self.words, self.weight, self.shape = vectors, words, weight, vectors.shape
+    def __init__(self, vectors: Vectors, bm25: Any, weight: float) -> None:
+        self.vectors, self.bm25, self.weight, self.shape = vectors, bm25, weight, vectors.shape
 
-    def __getitem__(self, rows: Any) -> VectorsAndWords:
-        return VectorsAndWords(self.vectors[rows], self.words[rows], self.weight)
+    def __getitem__(self, rows: Any) -> HybridRows:
+        return HybridRows(self.vectors[rows], self.bm25[rows], self.weight)
 
     @property
-    def T(self) -> VectorsAndWords:  # noqa: N802 - as in numpy
+    def T(self) -> HybridRows:  # noqa: N802 - as in numpy
         """Itself: `@` transposes the right side."""
         return self
 
-    def __matmul__(self, other: VectorsAndWords) -> Vectors:
-        """(n, m) inner products with the rows of another one."""
-        words = (self.words @ other.words.T).toarray()
-        return np.asarray(hybrid(self.vectors @ other.vectors.T, words, self.weight))
+    def __matmul__(self, other: HybridRows) -> Vectors:
+        """(n, m) fused scores with the rows of another one."""
+        lexical = (self.bm25 @ other.bm25.T).toarray()
+        return np.asarray(fuse(self.vectors @ other.vectors.T, lexical, self.weight))

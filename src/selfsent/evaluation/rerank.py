@@ -1,4 +1,4 @@
-"""Reranking: a strong model puts the best candidates of a quick one in order, as `search --rerank` does."""
+"""Reranking: a strong model orders the best candidates of a quick one, as `search --rerank` does."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from selfsent.errors import DataError, SettingsError
 from selfsent.evaluation.lexical import Hybrid, bm25_of
 from selfsent.evaluation.scorer import PairScorer, Scorer
 from selfsent.evaluation.stats.resampling import Floats
-from selfsent.lexical.scores import hybrid
+from selfsent.lexical.hybrid import fuse, top_k
 
 CANDIDATES = 200
 """Candidates of a query: chosen by judged answers (docs/log)."""
 WITH_RERANKING = "+rerank:"
-"""In a model's name: what finds the candidates, and what puts them in order."""
+"""Separator in a model's name, between the model of the candidates and the reranker."""
 
 
 def reranking(name: str) -> tuple[str, str] | None:
@@ -29,7 +29,7 @@ def reranking(name: str) -> tuple[str, str] | None:
 
 
 class Reranker:
-    """What puts candidates in order: a sentence encoder by its cosine and words, a cross-encoder by its score.
+    """Orders candidates: a sentence encoder by its cosine and BM25, a cross-encoder by its score.
 
     Args:
         scorer: either of them.
@@ -47,7 +47,7 @@ class Reranker:
             raise SettingsError(f"`candidates` is {candidates}; it is 1 at least")
         self.scorer, self.candidates = scorer, candidates
         self.lexical_weight = 0.0 if self.crosses else scorer.lexical_weight
-        """Weight of words beside its scores."""
+        """Weight of BM25 relative to its scores."""
 
     def scores(self, queries: Sequence[str], texts: Sequence[Sequence[str]]) -> list[Floats]:
         """The cosine, or a cross-encoder's score, of each query and each of its own texts."""
@@ -63,11 +63,11 @@ class Reranker:
 
 
 class Reranked(Scorer):
-    """Search whose best candidates a reranker puts in order; the others follow as they were found.
+    """Search whose best candidates are reranked; the others follow in their first order.
 
     Args:
-        first: what finds the candidates: with words, as `search` does, unless it counts words itself.
-        reranker: what puts them in order.
+        first: finds the candidates: with BM25, as `search` does, unless it is lexical itself.
+        reranker: orders them.
     """
 
     def __init__(self, first: Scorer, reranker: Reranker) -> None:
@@ -103,20 +103,20 @@ class Reranked(Scorer):
         raise self._unfit()
 
     def _unfit(self) -> DataError:
-        return DataError(f"{self.name} puts what a search finds in order, so this task cannot use it")
+        return DataError(f"{self.name} reorders the hits of a search, so this task cannot use it")
 
 
 @dataclass(frozen=True)
 class _Rows:
-    """Queries or texts as a search finds them, with the sparse words beside a reranker's scores."""
+    """Queries or texts of a search, with sparse BM25 weights for a reranker's scores."""
 
     reranker: Reranker
     first: Any
     texts: Sequence[str]
-    words: Any
+    bm25: Any
 
     def __getitem__(self, rows: slice) -> _Rows:
-        return replace(self, first=self.first[rows], texts=self.texts[rows], words=self.words[rows])
+        return replace(self, first=self.first[rows], texts=self.texts[rows], bm25=self.bm25[rows])
 
     @property
     def T(self) -> _Rows:  # noqa: N802 - as in numpy
@@ -126,9 +126,9 @@ class _Rows:
     def __matmul__(self, other: _Rows) -> Vectors:
         """(q, n) scores, those of candidates above all others."""
         found = inner(self.first, other.first)
-        chosen = np.argsort(-found, axis=1, kind="stable")[:, : self.reranker.candidates]
+        chosen = top_k(found, self.reranker.candidates)
         again = self.reranker.scores(self.texts, [[other.texts[row] for row in rows] for rows in chosen])
         for row, (columns, scores) in enumerate(zip(chosen, again, strict=True)):
-            scores = hybrid(scores, inner(self.words[row], other.words[columns])[0], self.reranker.lexical_weight)
+            scores = fuse(scores, inner(self.bm25[row], other.bm25[columns])[0], self.reranker.lexical_weight)
             found[row, columns] = scores - scores.min() + found[row].max() + 1
         return found

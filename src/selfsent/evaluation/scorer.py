@@ -13,7 +13,7 @@ from selfsent.data.vector_files import UNKNOWN, Vectors, unit, write_vectors
 from selfsent.errors import DataError
 from selfsent.evaluation.stats.metrics import cosines
 from selfsent.evaluation.stats.resampling import Floats
-from selfsent.lexical.scores import SEARCH_WEIGHT
+from selfsent.lexical.hybrid import SEARCH_WEIGHT
 from selfsent.models.texts_read import TextsRead
 from selfsent.resumable import VectorsOfTexts
 

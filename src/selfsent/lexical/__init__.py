@@ -1,4 +1,4 @@
-"""Lexical scores: terms in any language, BM25, and the terms that two texts share."""
+"""Lexical scores: terms in any language, BM25, the terms that two texts share, and hybrid ranking."""
 
 from selfsent.lexical.analyzer import (
     LANGUAGES as LANGUAGES,
@@ -8,4 +8,5 @@ from selfsent.lexical.analyzer import (
     split_words as split_words,
     words_of as words_of,
 )
-from selfsent.lexical.scores import BM25 as BM25, WordCounts as WordCounts
+from selfsent.lexical.bm25 import BM25 as BM25, BM25Stats as BM25Stats
+from selfsent.lexical.tfidf import WordCounts as WordCounts

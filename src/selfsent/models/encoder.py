@@ -17,7 +17,7 @@ from selfsent.errors import BaseEncoderError
 from selfsent.fast.gradcache import in_parts
 from selfsent.files import write_json
 from selfsent.foreign.transformers import has_masked_language_model, silent
-from selfsent.lexical.scores import SEARCH_FILE, SEARCH_WEIGHT
+from selfsent.lexical.hybrid import SEARCH_FILE, SEARCH_WEIGHT
 from selfsent.models.dropout import DROPOUTS, without_dropout
 from selfsent.models.heads.language_model import LanguageModelHead, new_head, save_head
 from selfsent.models.heads.layers import Layers, is_layer_mean, layer_mean, mean_of

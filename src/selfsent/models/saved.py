@@ -11,7 +11,7 @@ from selfsent.errors import BaseEncoderError
 from selfsent.files import read_json
 from selfsent.foreign.sentence_transformers import load_with
 from selfsent.foreign.transformers import silent
-from selfsent.lexical.scores import LARGEST, SEARCH_FILE
+from selfsent.lexical.hybrid import LARGEST, SEARCH_FILE
 from selfsent.models.heads.options import CNN_POOL
 from selfsent.run_record import read_record
 

@@ -20,7 +20,7 @@ from torch.nn import functional as F
 from selfsent.data.packed import Packed
 from selfsent.data.tokenizing import CachedTokenizer
 from selfsent.foreign.transformers import set_backend
-from selfsent.lexical.scores import SEARCH_WEIGHT
+from selfsent.lexical.hybrid import SEARCH_WEIGHT
 from selfsent.models.encoder import Encoder
 from selfsent.models.table import CONFIG, LONGEST, PLAIN, WEIGHTS
 

@@ -22,7 +22,7 @@ from selfsent.data.tokenizing import CachedTokenizer
 from selfsent.data.views.tokens import Tokens
 from selfsent.errors import BaseEncoderError
 from selfsent.files import read_json
-from selfsent.lexical.scores import SEARCH_WEIGHT
+from selfsent.lexical.hybrid import SEARCH_WEIGHT
 
 Vectors = NDArray[np.float32]
 

@@ -1,4 +1,4 @@
-"""Files of vectors, the sentences nearest to a query, the most similar pairs, and clusters."""
+"""Files of vectors, exact hybrid search, the most similar pairs, and clusters."""
 
 from __future__ import annotations
 
@@ -11,17 +11,13 @@ from selfsent.lazily import imported_from
 
 if TYPE_CHECKING:
     from selfsent.search.clusters import Clusters as Clusters, find_clusters as find_clusters
-    from selfsent.search.index import Index as Index
-    from selfsent.search.index_writer import write_index as write_index
-    from selfsent.search.nearest import Hit as Hit, search as search
+    from selfsent.search.exact import Hit as Hit, search as search
     from selfsent.search.pairs import Pair as Pair, most_similar_pairs as most_similar_pairs
     from selfsent.search.vectors import encode_corpus as encode_corpus, encode_to_file as encode_to_file
 
 _HOMES = {
     "clusters": ("Clusters", "find_clusters"),
-    "index": ("Index",),
-    "index_writer": ("write_index",),
-    "nearest": ("Hit", "search"),
+    "exact": ("Hit", "search"),
     "pairs": ("Pair", "most_similar_pairs"),
     "vectors": ("encode_corpus", "encode_to_file"),
 }

@@ -1,4 +1,4 @@
-"""The most similar pairs of sentences, by exact or approximate search, reranked with a lexical score."""
+"""The most similar pairs of sentences, by exact or approximate search, ranked again with a lexical score."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfsent.lexical import Analyzer, WordCounts
-from selfsent.lexical.scores import PAIR_WEIGHT, hybrid
+from selfsent.lexical.hybrid import PAIR_WEIGHT, fuse, normalized
+from selfsent.renamed import renamed_arguments, warn_renamed
+from selfsent.search.exact import corpus_language, input_places
 from selfsent.search.ivf import IVF, training_rows
-from selfsent.search.nearest import corpus_language, input_places
 
 if TYPE_CHECKING:
     from selfsent.data.corpus import Corpus
@@ -22,7 +23,7 @@ Integers = NDArray[np.int64]
 ROWS, COLUMNS = 1024, 4096
 """Shape of a block of cosines."""
 CANDIDATES, TIMES = 10_000, 4
-"""Candidates for reranking by words: minimum, and multiple of the wanted number of pairs."""
+"""Candidates for ranking with TF-IDF: minimum number, and multiple of the wanted number of pairs."""
 NEIGHBOURS, NPROBE = 16, 16
 """Neighbours per sentence in approximate search, and lists visited."""
 SAMPLE = 1000
@@ -39,21 +40,28 @@ class Pair(NamedTuple):
         cosine: of their vectors.
         first: a row.
         second: the other one.
-        words: lexical score, the TF-IDF cosine of their texts, 0 to 1; 0 if not computed.
-        ids: of both, if they are rows of the input: the first column that the corpus carries; None without.
-        sentences: places in both rows, from 0, where texts were split; None where they were not.
+        lexical_score: TF-IDF cosine of their texts, 0 to 1; 0 if not computed.
+        ids: of both, for rows of the input: the first carried column; None without.
+        sentences: places in both rows, from 0, for split texts; None for others.
     """
 
     cosine: float
     first: int
     second: int
-    words: float = 0.0
+    lexical_score: float = 0.0
     ids: tuple[Any, Any] = (None, None)
     sentences: tuple[int | None, int | None] = (None, None)
 
-    def score(self, word_weight: float) -> float:
-        """(cosine + word_weight · words) / (1 + word_weight)."""
-        return hybrid(self.cosine, self.words, word_weight) / (1 + word_weight)
+    @renamed_arguments(word_weight="lexical_weight")
+    def score(self, lexical_weight: float) -> float:
+        """(cosine + lexical_weight · lexical_score) / (1 + lexical_weight)."""
+        return normalized(fuse(self.cosine, self.lexical_score, lexical_weight), lexical_weight)
+
+    @property
+    def words(self) -> float:
+        """Deprecated name of `lexical_score`."""
+        warn_renamed("Pair.words", "Pair.lexical_score")
+        return self.lexical_score
 
 
 class TopPairs:
@@ -187,35 +195,35 @@ def approximate_pairs(
     return best.pairs(), len(known) / len(wanted) if wanted else None
 
 
-def candidates_for(top: int, threshold: float, word_weight: float) -> tuple[int, float]:
-    """Number and minimum cosine of candidate pairs, enough to rerank them by words."""
-    return max(CANDIDATES, TIMES * top) if word_weight else top, threshold * (1 + word_weight) - word_weight
+def candidates_for(top: int, threshold: float, lexical_weight: float) -> tuple[int, float]:
+    """Number and minimum cosine of the candidate pairs to rank with TF-IDF."""
+    return max(CANDIDATES, TIMES * top) if lexical_weight else top, threshold * (1 + lexical_weight) - lexical_weight
 
 
-def by_words(
+def by_tfidf(
     pairs: Sequence[Pair],
     corpus: Corpus,
     top: int = 100,
     threshold: float = -1.0,
-    word_weight: float = PAIR_WEIGHT,
+    lexical_weight: float = PAIR_WEIGHT,
     language: str | None = None,
 ) -> list[Pair]:
-    """Pairs reranked by score, best first; ties by ascending rows.
+    """Pairs ranked by the fused score, best first; ties by ascending rows.
 
     Args:
         pairs: candidates by cosine.
         corpus: of the rows, for document frequencies.
         top: maximum number of pairs.
         threshold: minimum score.
-        word_weight: of the lexical score relative to the cosine.
-        language: of the stemmer, one of `LANGUAGES`; by default that of most texts.
+        lexical_weight: of the lexical score relative to the cosine.
+        language: of the stemmer, one of `LANGUAGES`; by default the language of most texts.
 
     Raises:
         SettingsError: no such language.
 
     Example:
         >>> pairs = most_similar_pairs(vectors, *candidates_for(20, 0.8, 0.5))  # doctest: +SKIP
-        >>> by_words(pairs, corpus, 20, 0.8, 0.5)  # doctest: +SKIP
+        >>> by_tfidf(pairs, corpus, 20, 0.8, 0.5)  # doctest: +SKIP
     """
     counts, found = WordCounts(analyzer=Analyzer(language or corpus_language(corpus))), list[Pair]()
     for start in range(0, len(corpus), _COUNTED_TOGETHER):
@@ -226,13 +234,19 @@ def by_words(
         rows, sides = np.unique([pair[1:3] for pair in chunk], return_inverse=True)
         terms, (one, other) = counts.weighed(corpus.texts(rows)), sides.reshape(-1, 2).T
         shared = np.asarray(terms[one].multiply(terms[other]).sum(axis=1)).ravel().tolist()
-        found += [pair._replace(words=words) for pair, words in zip(chunk, shared, strict=True)]
-    found.sort(key=lambda pair: (-pair.score(word_weight), pair.first, pair.second))
-    return [pair for pair in found[:top] if pair.score(word_weight) >= threshold]
+        found += [pair._replace(lexical_score=lexical) for pair, lexical in zip(chunk, shared, strict=True)]
+    cosines, first, second, lexical = np.array([pair[:4] for pair in found], np.float64).reshape(-1, 4).T
+    scores = normalized(fuse(cosines, lexical, lexical_weight), lexical_weight)
+    best = np.lexsort((second, first, -scores))[:top]
+    return [found[place] for place in best[scores[best] >= threshold]]
 
 
 def in_input(pairs: Sequence[Pair], corpus: Corpus) -> list[Pair]:
     """Pairs of rows of a corpus as pairs of rows of the input: the first ones with these texts."""
     places = input_places(corpus, [row for pair in pairs for row in pair[1:3]])
-    both = zip(pairs, places[::2], places[1::2], strict=True)
-    return [Pair(p.cosine, one[0], other[0], p.words, (one[1], other[1]), (one[2], other[2])) for p, one, other in both]
+    found = []
+    for pair, one, other in zip(pairs, places[::2], places[1::2], strict=True):
+        (first, first_id, first_sentence), (second, second_id, second_sentence) = one, other
+        ids, sentences = (first_id, second_id), (first_sentence, second_sentence)
+        found.append(pair._replace(first=first, second=second, ids=ids, sentences=sentences))
+    return found

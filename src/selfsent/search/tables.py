@@ -8,15 +8,14 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from selfsent.errors import SettingsError
 from selfsent.files import atomic_file
 from selfsent.search.clusters import Clusters
-from selfsent.search.index import Index
-from selfsent.search.nearest import Hit
+from selfsent.search.exact import Hit
 from selfsent.search.pairs import Pair
 from selfsent.search.vectors import ARROW_TYPES
 
@@ -31,6 +30,20 @@ _TOGETHER = 4096
 _SIGNS = "=+\\-@\uff1d\uff0b\uff0d\uff20"
 _FORMULA = re.compile(rf"^(?=[\s\ufeff\u200b]*[{_SIGNS}])")
 _LATER_FORMULA = re.compile(rf"([;|\n]\s*)(?=[{_SIGNS}])")
+
+
+@runtime_checkable
+class Described(Protocol):
+    """A searchable collection that describes its own hits: an index."""
+
+    @property
+    def columns(self) -> dict[str, type]:
+        """Columns with their types, without `repeats`."""
+        ...
+
+    def describe(self, hits: Iterable[Hit | int], where: str | Sequence[str] | None = None) -> list[dict[str, Any]]:
+        """The columns of hits, with `repeats`."""
+        ...
 
 
 def check_carried(names: Sequence[str], flags: str) -> None:
@@ -53,13 +66,13 @@ def check_table(output: Path) -> None:
         raise SettingsError(f"`output` {output} must end in {', '.join(TABLES[:-1])} or {TABLES[-1]}")
 
 
-def _described_columns(texts: Corpus | Index) -> dict[str, type]:
-    columns = texts.columns if isinstance(texts, Index) else {**texts.input_rows.columns, "text": str}
+def _described_columns(texts: Corpus | Described) -> dict[str, type]:
+    columns = texts.columns if isinstance(texts, Described) else {**texts.input_rows.columns, "text": str}
     others = {name: kind for name, kind in columns.items() if name != "text"}
     return {**others, "repeats": int, **({"text": str} if "text" in columns else {})}
 
 
-def hit_columns(texts: Corpus | Index, measure: str = "cosine") -> dict[str, type]:
+def hit_columns(texts: Corpus | Described, measure: str = "cosine") -> dict[str, type]:
     """The columns of `hit_rows`.
 
     Raises:
@@ -94,33 +107,33 @@ def describe(corpus: Corpus, rows: Iterable[int]) -> list[dict[str, Any]]:
 
 
 def hit_rows(
-    query: str, hits: Sequence[Hit], texts: Corpus | Index, measure: str = "cosine", where: Sequence[str] = ()
+    query: str, hits: Sequence[Hit], texts: Corpus | Described, measure: str = "cosine", where: Sequence[str] = ()
 ) -> Iterator[dict[str, Any]]:
     """The hits of a query as table rows: query, cosine, words and the columns of `describe`.
 
     Args:
         query: its text.
         hits: of this query.
-        texts: where they were found.
-        measure: column of `Hit.cosine`: `cosine`, or `score` of a cross-encoder.
+        texts: the searched collection.
+        measure: column of `Hit.dense_score`: `cosine`, or `score` of a cross-encoder.
         where: conditions of a search in an index.
     """
-    if isinstance(texts, Index):
+    if isinstance(texts, Described):
         rows = texts.describe(hits, where)
     else:
         inputs = texts.input_rows
         numbers = inputs.numbers([hit.row for hit in hits], [hit.sentence or 0 for hit in hits])
         rows = describe(texts, inputs.corpus_rows[numbers].tolist())
     for hit, found in zip(hits, rows, strict=True):
-        yield {"query": query, measure: round(hit.cosine, 6), "words": round(hit.words, 6), **found}
+        yield {"query": query, measure: round(hit.dense_score, 6), "words": round(hit.lexical_score, 6), **found}
 
 
-def pair_rows(pairs: Sequence[Pair], corpus: Corpus, word_weight: float = 0.0) -> Iterator[dict[str, Any]]:
+def pair_rows(pairs: Sequence[Pair], corpus: Corpus, lexical_weight: float = 0.0) -> Iterator[dict[str, Any]]:
     """Pairs as table rows: score, cosine, words and the columns of `describe`, as `row1`, `row2` and so on."""
     left, right = describe(corpus, (pair.first for pair in pairs)), describe(corpus, (pair.second for pair in pairs))
     for pair, one, other in zip(pairs, left, right, strict=True):
         found = {f"{name}{side}": each[name] for name in one for side, each in ((1, one), (2, other))}
-        numbers = {"score": pair.score(word_weight), "cosine": pair.cosine, "words": pair.words}
+        numbers = {"score": pair.score(lexical_weight), "cosine": pair.cosine, "words": pair.lexical_score}
         yield {**{name: round(number, 6) for name, number in numbers.items()}, **found}
 
 

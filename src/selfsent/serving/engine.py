@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from selfsent.data.vector_files import unit
 from selfsent.errors import SettingsError
+from selfsent.index import Index
 from selfsent.lexical import Analyzer
 from selfsent.models.encoding import encode, token_ids
 from selfsent.models.table import Table
-from selfsent.search import Index
-from selfsent.search.nearest import Hit
+from selfsent.search.exact import Hit
 from selfsent.serving.batches import CHARACTERS, TOGETHER
 from selfsent.serving.requests import EmbeddingsRequest, SearchRequest
 
@@ -89,7 +89,7 @@ class Engine:
         with self._encoding:
             vectors = encode(self._encoder, texts, side="query")
         with self.index.snapshot():
-            found = self.index.search(vectors, one.top, texts, one.word_weight, where=one.where)
+            found = self.index.search(vectors, one.top, texts, one.lexical_weight, where=one.where)
             return [self._told(request, hits) for request, hits in zip(requests, found, strict=True)]
 
     def _told(self, request: SearchRequest, hits: Sequence[Hit]) -> list[dict[str, Any]]:
@@ -97,7 +97,7 @@ class Engine:
         terms = set(analyzer(request.query))
         told = []
         for hit, about in zip(hits, self.index.describe(hits, request.where), strict=True):
-            numbers = {"score": hit.score, "cosine": hit.cosine, "words": hit.words}
+            numbers = {"score": hit.score, "cosine": hit.dense_score, "words": hit.lexical_score}
             row = {name: round(number, 6) for name, number in numbers.items()} | about
             row["text"] = row["text"][: request.length]
             row |= {"parts": analyzer.split_at(row.pop("text"), terms)} if request.mark else {}
@@ -132,5 +132,5 @@ def _spelled(vector: Any, request: EmbeddingsRequest) -> Any:
 def _kind_of(piece: Piece) -> tuple[Any, ...]:
     """What the pieces have in common that are computed at once: the method, and what it reads of the first of them."""
     if isinstance(piece, SearchRequest):
-        return "_search", piece.top, piece.where, piece.word_weight
+        return "_search", piece.top, piece.where, piece.lexical_weight
     return "_embed", piece.dimensions, piece.side, piece.encoding_format

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 
 from selfsent.data.corpus.clean import clean
 from selfsent.errors import SettingsError, guess
-from selfsent.lexical.scores import LARGEST
+from selfsent.lexical.hybrid import LARGEST
 from selfsent.models.encoding import Side
 from selfsent.report.pages import render
 from selfsent.serving.limits import Limits
@@ -27,6 +27,8 @@ _SIDES: dict[str, Side | None] = {
     **dict.fromkeys(("similarity", "text-matching", "classification", "clustering", "separation"), None),
 }
 """What texts are, in the words of OpenAI, Cohere, Voyage, NVIDIA and Jina, and their role in a search."""
+_RENAMED = {"word_weight": "lexical_weight"}
+"""Deprecated names in requests, and the names that replace them."""
 _CONDITIONS = 20, 1000
 """Most conditions, and characters of one: the database has limits of its own."""
 
@@ -49,7 +51,7 @@ class SearchRequest(Request):
     query: str = setting(MISSING, "what to look for")
     top: int = setting(10, "hits", minimum=1, maximum=100)
     where: tuple[str, ...] = setting((), "what columns must hold, such as team=sales; all of several")
-    word_weight: float | None = setting(
+    lexical_weight: float | None = setting(
         None, "a hit's score is (cosine + X x words) / (1 + X); left out: the index's own", minimum=0, maximum=LARGEST
     )
     length: int = setting(2000, "characters of each text in the answer", minimum=0, maximum=1 << 16)
@@ -90,6 +92,7 @@ def parse(kind: type[_T], body: bytes, limits: Limits) -> _T:
         raise SettingsError("the body is no JSON, or is nested too deeply") from None
     if not isinstance(given, dict):
         raise SettingsError("the body must be an object")
+    given = {new if (new := _RENAMED.get(name, name)) not in given else name: value for name, value in given.items()}
     known, kinds = {item.name: item for item in fields(kind) if item.metadata}, kinds_of(kind)
     if kind.strict and (odd := [name[:60] for name in given if name not in known]):
         raise SettingsError(f"there is no {odd[0]!r}; {guess(odd[0], known)}")

@@ -16,7 +16,7 @@ from selfsent.data.views.positives import WHOLE, Documents, Surroundings
 from selfsent.errors import SettingsError
 from selfsent.lexical import BM25, Analyzer, language_of
 from selfsent.lexical.analyzer import SAMPLED
-from selfsent.lexical.scores import hybrid
+from selfsent.lexical.hybrid import fuse
 from selfsent.methods.ranking import Retriever
 from selfsent.models.bases import resolve
 from selfsent.models.encoder import Encoder
@@ -215,10 +215,10 @@ def _ranked(
                 documents = unit(encode(encoder, task.partners(places), side="document"))
                 partner += np.einsum("nd,nd->n", vectors, documents)
         if weight:
-            scores = hybrid(scores, (queries[places] @ texts[:size].T).toarray(), weight)
+            scores = fuse(scores, (queries[places] @ texts[:size].T).toarray(), weight)
             if task.whole:
                 shared = queries[places].multiply(texts[size + places])
-                partner = hybrid(partner, np.asarray(shared.sum(axis=1), np.float32).ravel(), weight)
+                partner = fuse(partner, np.asarray(shared.sum(axis=1), np.float32).ravel(), weight)
         if not task.whole:
             partner = scores[np.arange(len(places)), task.own[places]].copy()
         scores[np.arange(len(places)), task.own[places]] = -np.inf

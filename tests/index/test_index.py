@@ -11,13 +11,14 @@ from naive import words as naive
 from selfsent.data.corpus import read_corpus
 from selfsent.data.vector_files import VectorsFile
 from selfsent.errors import DataError, OutputError, SelfsentError, SettingsError
+from selfsent.index import Index, snapshot, write_index, writer
+from selfsent.index.files import MANIFEST, SUMS, condition
+from selfsent.index.writer import check_index_output
 from selfsent.integrity import signed
 from selfsent.lexical import Analyzer
 from selfsent.models.encoding import encode
 from selfsent.models.fingerprint import fingerprint
-from selfsent.search import Index, encode_to_file, index_state, index_writer, search, write_index
-from selfsent.search.index_files import MANIFEST, SUMS, condition
-from selfsent.search.index_writer import check_index_output
+from selfsent.search import encode_to_file, search
 
 TICKETS = [
     {"id": "t0", "team": "sales", "n": 1, "open": True, "created": "2024-01-09 10:00", "text": "ba de fi"},
@@ -33,8 +34,8 @@ CARRIED = ("id", "team", "n", "open", "created")
 def small(request, monkeypatch):
     """Sizes that put the vectors of tests into the database, or those of an index as it is made into lists."""
     if request.param == "in lists":
-        monkeypatch.setattr(index_writer, "TAIL", 20)
-        monkeypatch.setattr(index_state, "FEW", 3)
+        monkeypatch.setattr(writer, "MAX_UNINDEXED", 20)
+        monkeypatch.setattr(snapshot, "FEW", 3)
 
 
 @pytest.fixture
@@ -52,7 +53,7 @@ def made(encoder, tmp_path):
 def texts_of(index):
     """All rows of an index, as the database holds them."""
     with sqlite3.connect(index._files.rows) as db:
-        return [text for (text,) in db.execute("SELECT text FROM inputs JOIN texts USING(slot) ORDER BY number")]
+        return [text for (text,) in db.execute("SELECT text FROM inputs JOIN texts USING(doc_id) ORDER BY number")]
 
 
 @pytest.fixture
@@ -80,7 +81,7 @@ def test_an_index_ranks_as_a_search_of_the_texts(encoder, rows, sentences, tmp_p
     index.check_model(fingerprint(encoder), "name")
     queries = [sentences[3], sentences[60], "ba de fi", "nothing of it"]
     found = index.search(encode(encoder, queries), 5, queries, weight)
-    for mine, exact in zip(found, search(encoder, rows, queries, 5, word_weight=weight), strict=True):
+    for mine, exact in zip(found, search(encoder, rows, queries, 5, lexical_weight=weight), strict=True):
         assert [(hit.row, hit.id) for hit in mine] == [(hit.row, hit.id) for hit in exact]
         np.testing.assert_allclose([hit[1:4] for hit in mine], [hit[1:4] for hit in exact], atol=1e-3)
     assert (found[0][0].row, found[0][0].id) == (3, "t3")
@@ -94,18 +95,18 @@ def test_words_are_those_of_all_texts(encoder, rows, sentences, tmp_path):
     index, terms = Index(tmp_path / "i"), [Analyzer()(text) for text in sentences[:40]]
     [everything] = index.search(encode(encoder, ["ba de de fi xq"]), 60, ["ba de de fi xq"])
     shared = [naive.bm25_share(Analyzer()("ba de de fi xq"), terms[hit.row], terms) for hit in everything]
-    assert [hit.words for hit in everything] == pytest.approx(shared, abs=1e-5)
+    assert [hit.lexical_score for hit in everything] == pytest.approx(shared, abs=1e-5)
     assert max(shared) > 0
-    assert {hit.words for hit in index.search(encode(encoder, ["ba"]), 5)[0]} == {0}
+    assert {hit.lexical_score for hit in index.search(encode(encoder, ["ba"]), 5)[0]} == {0}
 
 
 @pytest.mark.usefixtures("small")
 def test_the_best_by_words_are_candidates(encoder, rows, sentences, tmp_path, monkeypatch):
-    monkeypatch.setattr(index_state, "CANDIDATES", 1)
+    monkeypatch.setattr(snapshot, "CANDIDATES", 1)
     write_index(encoder, rows, tmp_path / "i", "name", fingerprint(encoder), min_recall=0.01)
     index = Index(tmp_path / "i")
     far = sentences[int(np.argmin(encode(encoder, sentences[:40]) @ encode(encoder, [sentences[5]])[0]))]
-    [[best]] = index.search(encode(encoder, [sentences[5]]), 1, [far], word_weight=100)
+    [[best]] = index.search(encode(encoder, [sentences[5]]), 1, [far], lexical_weight=100)
     assert index.texts([best]) == [far]
 
 
@@ -131,7 +132,7 @@ def test_the_best_by_words_are_candidates(encoder, rows, sentences, tmp_path, mo
 )
 def test_conditions_hold_before_texts_are_ranked(encoder, made, where, ids, monkeypatch):
     for few in (10, 0):
-        monkeypatch.setattr(index_state, "FEW", few)
+        monkeypatch.setattr(snapshot, "FEW", few)
         index = made(name=f"i{few}")
         [hits] = index.search(encode(encoder, ["ba de fi"]), 5, ["ba de fi"], where=where)
         assert sorted(hit.id for hit in hits) == ids.split()
@@ -186,7 +187,7 @@ def test_a_row_takes_the_place_of_those_with_its_id(encoder, made, sentences, tm
     )
     [mine], [theirs] = (each.search(vectors[:1], 9, ["pa pe pi"], 0.5) for each in (index, exact))
     assert index.texts(mine) == exact.texts(theirs)
-    np.testing.assert_allclose([hit.words for hit in mine], [hit.words for hit in theirs], atol=1e-6)
+    np.testing.assert_allclose([hit.lexical_score for hit in mine], [hit.lexical_score for hit in theirs], atol=1e-6)
 
 
 @pytest.mark.usefixtures("small")
@@ -227,16 +228,16 @@ def test_a_compacted_index_is_as_one_made_anew(encoder, made, sentences, tmp_pat
     for mine, theirs in zip(after, before, strict=True):
         np.testing.assert_allclose([hit[1:4] for hit in mine], [hit[1:4] for hit in theirs], atol=1e-6)
     with sqlite3.connect(index._files.rows) as db:
-        assert db.execute("SELECT COUNT(*) FROM dead").fetchone() == (0,)
+        assert db.execute("SELECT COUNT(*) FROM tombstones").fetchone() == (0,)
         assert db.execute("SELECT COUNT(*), COUNT(DISTINCT term) FROM postings").fetchone()[0] > 0
     assert sorted(path.name for path in index.path.parent.iterdir()) == ["cache", "i"]
     assert index.rows == 42
 
 
-@pytest.mark.parametrize(("name", "value"), [("WASTE", 20), ("TAIL", 0), ("WRITES", 1)])
+@pytest.mark.parametrize(("name", "value"), [("MAX_TOMBSTONES_SHARE", 20), ("MAX_UNINDEXED", 0), ("MAX_BLOCKS", 1)])
 def test_an_index_compacts_itself(encoder, made, sentences, monkeypatch, name, value):
-    monkeypatch.setattr(index_writer, name, value)
-    monkeypatch.setattr(index_writer, "SHARE", 1000)
+    monkeypatch.setattr(writer, name, value)
+    monkeypatch.setattr(writer, "UNINDEXED_SHARE", 1000)
     index = made([{**TICKETS[0], "id": n, "text": text} for n, text in enumerate(sentences[:40])])
     files = index._files.manifest["files"]
     index.upsert([{**TICKETS[1], "id": n, "text": sentences[n + 40]} for n in range(5)], encoder)
@@ -355,12 +356,12 @@ def test_whole_or_not_at_all(encoder, rows, more, tmp_path, monkeypatch):
 
     for name in ("replace", "_add_inputs"):
         with monkeypatch.context() as patch:
-            patch.setattr(index_writer.RowWriter, name, killed)
+            patch.setattr(writer.RowWriter, name, killed)
             with pytest.raises(KeyboardInterrupt):
                 index.upsert(more, encoder)
         assert len(index) == 40
     with monkeypatch.context() as patch:
-        patch.setattr(index_writer, "_joined", killed)
+        patch.setattr(writer, "_joined", killed)
         with pytest.raises(KeyboardInterrupt):
             index.compact()
     del index
@@ -391,7 +392,7 @@ def test_places_that_cannot_be_used(encoder, rows, tmp_path):
     check_index_output(tmp_path / "i", add=False, overwrite=True)
     about = json.loads((tmp_path / "i" / MANIFEST).read_text())
     (tmp_path / "i" / MANIFEST).write_text(json.dumps(about | {"version": 1}))
-    with pytest.raises(DataError, match="made by another version of selfsent: make it again with selfsent index name"):
+    with pytest.raises(DataError, match="another version of selfsent: make it again with selfsent index build name"):
         Index(tmp_path / "i")
 
 
@@ -440,7 +441,7 @@ def test_a_changed_byte_is_found(encoder, rows, more, tmp_path, monkeypatch, fil
     data[len(data) // 2] ^= 4
     path.write_bytes(bytes(data))
     if large:
-        monkeypatch.setattr("selfsent.search.index.READ_WHOLE", 0)
+        monkeypatch.setattr("selfsent.index.index.VERIFIED_ON_OPENING", 0)
         index = Index(tmp_path / "i")
         with pytest.raises(DataError, match="damaged"):
             index.upsert(more, encoder)
@@ -452,7 +453,7 @@ def test_a_changed_byte_is_found(encoder, rows, more, tmp_path, monkeypatch, fil
 @pytest.mark.parametrize(
     ("file", "old", "new"),
     [
-        (MANIFEST, '"probed": 1', '"probed": 5'),
+        (MANIFEST, '"nprobe": 1', '"nprobe": 5'),
         (SUMS, '"sums"', '"suns"'),
         (SUMS, '"version"', '"vers"'),
         (SUMS, "}", ""),
@@ -492,7 +493,7 @@ def test_cosines_that_are_none_are_refused(encoder, made, monkeypatch):
     index, query = made(), encode(encoder, ["ba du"])
     for cosine in (5.4, float("nan")):
         monkeypatch.setattr(
-            index._state, "take", lambda slots, cosine=cosine: np.tile(cosine * np.sign(query), (len(slots), 1))
+            index._snapshot, "take", lambda doc_ids, cosine=cosine: np.tile(cosine * np.sign(query), (len(doc_ids), 1))
         )
         with pytest.raises(DataError, match="its vectors are not as they were written"):
             index.search(query, 1)
@@ -501,7 +502,7 @@ def test_cosines_that_are_none_are_refused(encoder, made, monkeypatch):
 def test_what_cannot_be_searched(encoder, made):
     index, vectors = made(), encode(encoder, ["ba", "de"])
     with pytest.raises(SettingsError, match="the weight of words is -1"):
-        index.search(vectors, 1, ["ba", "de"], word_weight=-1)
+        index.search(vectors, 1, ["ba", "de"], lexical_weight=-1)
     with pytest.raises(SettingsError, match="put it into a list"):
         index.search(vectors, 1, "ba")
     with pytest.raises(SettingsError, match="2 vectors of queries were given, and 1 texts of them"):

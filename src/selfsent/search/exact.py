@@ -1,4 +1,4 @@
-"""Hybrid search: the sentences nearest to a query by the cosine of their vectors and by BM25."""
+"""Exact hybrid search: every text of a corpus is scored by the cosine of its vector and by BM25."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from selfsent.data.vector_files import VectorsFile, unit
 from selfsent.errors import ONE_STRING, SettingsError
 from selfsent.lexical import BM25, Analyzer, language_of
 from selfsent.lexical.analyzer import SAMPLED
-from selfsent.lexical.scores import check_weight, hybrid
+from selfsent.lexical.hybrid import check_weight, fuse, normalized, top_k
 from selfsent.models.encoding import encode
 from selfsent.models.opening import open_encoder
+from selfsent.renamed import renamed_arguments, warn_renamed
 from selfsent.search.vectors import corpus_vectors, sentences
 
 if TYPE_CHECKING:
@@ -32,22 +33,35 @@ class Hit(NamedTuple):
     """A search result: a text, by the first row of the input that has it.
 
     Args:
-        row: of the input, as pandas counts the rows of a table; in an index the rows of all that was added count on.
-        cosine: to the query; the score of a cross-encoder, if one reranks.
-        words: BM25 as a share of what the query can reach, 0 to 1; 0 if not computed.
-        score: (cosine + word_weight · words) / (1 + word_weight), by which hits are ranked.
-        id: of the row: in an index by its column of ids, in a corpus the first column that it carries; None without.
-        sentence: place in the row, from 0, where texts were split; None where they were not.
+        row: of the input, as pandas counts the rows of a table; an index continues the numbers with each addition.
+        score: (dense_score + lexical_weight · lexical_score) / (1 + lexical_weight), by which hits are ranked.
+        dense_score: cosine to the query, or the score of a cross-encoder that reranks.
+        lexical_score: BM25 as a share of the maximum of the query, 0 to 1; 0 if not computed.
+        id: of the row: in an index from its column of ids, in a corpus from the first carried column; None without.
+        sentence: place in the row, from 0, for split texts; None for others.
     """
 
     row: int
-    cosine: float
-    words: float
-    score: float = 0.0
+    score: float
+    dense_score: float
+    lexical_score: float = 0.0
     id: Any = None
     sentence: int | None = None
 
+    @property
+    def cosine(self) -> float:
+        """Deprecated name of `dense_score`."""
+        warn_renamed("Hit.cosine", "Hit.dense_score")
+        return self.dense_score
 
+    @property
+    def words(self) -> float:
+        """Deprecated name of `lexical_score`."""
+        warn_renamed("Hit.words", "Hit.lexical_score")
+        return self.lexical_score
+
+
+@renamed_arguments(word_weight="lexical_weight")
 def search(
     model: Model | str | os.PathLike[str],
     corpus: Corpus,
@@ -55,14 +69,14 @@ def search(
     top: int = 10,
     advance: Callable[[int], None] = lambda count: None,
     file: VectorsFile | None = None,
-    word_weight: float | None = None,
+    lexical_weight: float | None = None,
     language: str | None = None,
     rerank: Any = None,
     candidates: int | None = None,
 ) -> list[list[Hit]]:
-    """The distinct texts nearest to each query, by cosine + word_weight · words, best first; exact.
+    """The distinct texts nearest to each query, by cosine + lexical_weight · BM25, best first; exact.
 
-    With `rerank` these are candidates, and a stronger model puts them in order. It need not encode the whole corpus.
+    With `rerank` these are candidates, which a stronger model orders without encoding the whole corpus.
 
     Args:
         model: the encoder, or the name of one, such as a run's directory.
@@ -71,12 +85,12 @@ def search(
         top: sentences per query.
         advance: called with the number of texts done since the last call.
         file: vectors of the corpus from `encode_to_file`; computed if None.
-        word_weight: of BM25 relative to the cosine; 0 for the cosine alone, None for the encoder's default. With
+        lexical_weight: of BM25 relative to the cosine; 0 for the cosine alone, None for the encoder's default. With
             `rerank`, relative to its cosine or score; candidates are found with the encoder's default.
-        language: of the stemmer, one of `LANGUAGES`; by default that of most sentences.
+        language: of the stemmer, one of `LANGUAGES`; by default the language of most sentences.
         rerank: a sentence encoder or a cross-encoder, as for `as_reranker`. Vectors of candidates are kept in the
             cache folder for the next question, if it is given by name.
-        candidates: of each query, `top` at least; None for 200.
+        candidates: of each query for `rerank`, at least `top`; None for 200.
 
     Raises:
         DataError: the file is damaged, or holds other vectors.
@@ -89,15 +103,15 @@ def search(
         raise SettingsError(ONE_STRING)
     if not all(query.strip() for query in queries):
         raise SettingsError("the query is empty")
-    check_weight(0 if word_weight is None else word_weight)
+    check_weight(0 if lexical_weight is None else lexical_weight)
     reranker: Reranker | None = None
     if rerank is not None:
-        from selfsent.evaluation.load_scorer import as_reranker  # imports all kinds of models
+        from selfsent.evaluation.load_scorer import as_reranker  # a slow import
 
         reranker = as_reranker(rerank, candidates)
     analyzer = Analyzer(language)
     model = open_encoder(model)
-    weight = model.lexical_weight if word_weight is None or reranker else word_weight
+    weight = model.lexical_weight if lexical_weight is None or reranker else lexical_weight
     query_vectors = unit(encode(model, queries, side="query"))
     if weight:
         bm25 = BM25(queries, analyzer if language else Analyzer(corpus_language(corpus)))
@@ -109,13 +123,13 @@ def search(
     start = 0
     for vectors in corpus_vectors(model, corpus, file, "document"):
         rows = np.arange(start, start + len(vectors))
-        words = (query_terms @ terms[start : start + len(vectors)].T).toarray() if weight else None
-        best.add(rows, query_vectors @ unit(vectors).T, words)
+        lexical = (query_terms @ terms[start : start + len(vectors)].T).toarray() if weight else None
+        best.add(rows, query_vectors @ unit(vectors).T, lexical)
         start += len(vectors)
         advance(len(vectors))
     found = best.hits()
     if reranker:
-        found = rerank_hits(reranker, queries, found, lambda hits: corpus.texts(_rows(hits)), top, word_weight)
+        found = rerank_hits(reranker, queries, found, lambda hits: corpus.texts(_rows(hits)), top, lexical_weight)
     return [_in_input(hits, corpus) for hits in found]
 
 
@@ -129,32 +143,33 @@ def rerank_hits(
     found: Sequence[Sequence[Hit]],
     texts_of: Callable[[Sequence[Hit]], list[str]],
     top: int,
-    word_weight: float | None = None,
+    lexical_weight: float | None = None,
 ) -> list[list[Hit]]:
     """The best of the candidates of each query, in the order of a reranker.
 
     Args:
-        reranker: what puts them in order.
+        reranker: gives their dense scores.
         queries: (q,) texts.
-        found: (q,) candidates, best first; that order decides among equals.
-        texts_of: the texts of hits.
+        found: (q,) candidates, best first; equal scores keep this order.
+        texts_of: from hits to their texts.
         top: sentences per query.
-        word_weight: relative to the cosine or score; None for the reranker's own.
+        lexical_weight: relative to the cosine or score; None for the reranker's own.
     """
-    weight = reranker.lexical_weight if word_weight is None else word_weight
+    weight = reranker.lexical_weight if lexical_weight is None else lexical_weight
     ordered = []
     for start in range(0, len(queries), _RERANKED_TOGETHER):
         part = slice(start, start + _RERANKED_TOGETHER)
         texts = [texts_of(hits) for hits in found[part]]
         for hits, scores in zip(found[part], reranker.scores(queries[part], texts), strict=True):
-            both = zip(hits, scores.tolist(), strict=True)
-            again = [hit._replace(cosine=s, score=hybrid(s, hit.words, weight) / (1 + weight)) for hit, s in both]
-            ordered.append(sorted(again, key=lambda hit: -hit.score)[:top])
+            lexical = np.array([hit.lexical_score for hit in hits])
+            fused = normalized(fuse(scores, lexical, weight), weight)
+            both = ((hits[place], float(fused[place]), float(scores[place])) for place in top_k(fused, top))
+            ordered.append([hit._replace(score=score, dense_score=dense) for hit, score, dense in both])
     return ordered
 
 
 def _in_input(hits: Sequence[Hit], corpus: Corpus) -> list[Hit]:
-    """Hits by the first row of the input in place of that of the corpus."""
+    """Hits with rows of the input instead of rows of the corpus."""
     both = zip(hits, input_places(corpus, [hit.row for hit in hits]), strict=True)
     return [hit._replace(row=row, id=name, sentence=sentence) for hit, (row, name, sentence) in both]
 
@@ -173,32 +188,33 @@ def corpus_language(corpus: Corpus) -> str | None:
 
 
 class TopHits:
-    """The best hits of each query so far; first come, first ranked among equals.
+    """The best hits of each query so far; the earlier row among equals.
 
     Args:
         queries: number of queries.
         top: hits kept per query.
-        word_weight: of the words.
+        lexical_weight: of BM25.
     """
 
-    def __init__(self, queries: int, top: int, word_weight: float) -> None:
-        self._top, self._weight = top, word_weight
+    def __init__(self, queries: int, top: int, lexical_weight: float) -> None:
+        self._top, self._weight = top, lexical_weight
         self._rows = np.zeros((queries, 0), np.int64)
         self._found = np.zeros((3, queries, 0), np.float32)
-        """Cosine, words and their sum."""
+        """Cosine, BM25 and their weighted sum."""
 
-    def add(self, rows: NDArray[np.int64], cosines: NDArray[np.float32], words: NDArray[np.float32] | None) -> None:
+    def add(self, rows: NDArray[np.int64], cosines: NDArray[np.float32], lexical: NDArray[np.float32] | None) -> None:
         """Add rows (n,) with their cosines and lexical scores, (queries, n) each."""
-        words = np.zeros_like(cosines) if words is None else words
-        new = np.stack([cosines, words, hybrid(cosines, words, self._weight)])
+        lexical = np.zeros_like(cosines) if lexical is None else lexical
+        new = np.stack([cosines, lexical, fuse(cosines, lexical, self._weight)])
         found = np.concatenate([self._found, new], axis=2)
         candidates = np.hstack([self._rows, np.broadcast_to(rows, cosines.shape)])
-        order = np.argsort(-found[2], axis=1, kind="stable")[:, : self._top]
+        order = top_k(found[2], self._top)
         self._rows = np.take_along_axis(candidates, order, 1)
         self._found = np.take_along_axis(found, order[None], 2)
 
     def hits(self) -> list[list[Hit]]:
         """The hits of each query, best first."""
-        cosines, words, sums = self._found
-        columns = self._rows.tolist(), cosines.tolist(), words.tolist(), (sums / (1 + self._weight)).tolist()
+        cosines, lexical, fused = self._found
+        scores = normalized(fused, self._weight)
+        columns = self._rows.tolist(), scores.tolist(), cosines.tolist(), lexical.tolist()
         return [list(map(Hit, *each)) for each in zip(*columns, strict=True)]

@@ -1,4 +1,4 @@
-"""An index on disk: texts, their vectors and columns, which changes while it is searched."""
+"""An index on disk: texts, their vectors and columns, searchable while it is changed."""
 
 from __future__ import annotations
 
@@ -16,16 +16,25 @@ from numpy.typing import NDArray
 from selfsent.data.vector_files import VectorsFile, unit
 from selfsent.display import counted
 from selfsent.errors import ONE_STRING, DataError, SettingsError
+from selfsent.index import writer
+from selfsent.index.files import (
+    SENTENCE_BITS,
+    VERIFIED_ON_OPENING,
+    IndexFiles,
+    condition,
+    in_groups,
+    of_newest_segment,
+    segment_version,
+)
+from selfsent.index.snapshot import Candidates, Snapshot
+from selfsent.index.writer import Added
 from selfsent.lexical import Analyzer
-from selfsent.lexical.scores import check_weight
+from selfsent.lexical.hybrid import check_weight, fuse, normalized, top_k
 from selfsent.models.fingerprint import fingerprint, share_space
 from selfsent.models.opening import open_encoder
 from selfsent.naming import name_of
-from selfsent.search import index_writer
-from selfsent.search.index_files import READ_WHOLE, ROW, IndexFiles, condition, in_groups, of_newest, stamp_of
-from selfsent.search.index_state import Best, State
-from selfsent.search.index_writer import Added
-from selfsent.search.nearest import Hit, rerank_hits
+from selfsent.renamed import renamed_arguments, warn_renamed
+from selfsent.search.exact import Hit, rerank_hits
 
 if TYPE_CHECKING:
     import sqlite3
@@ -38,10 +47,10 @@ if TYPE_CHECKING:
 
 
 class Index:
-    """A directory of texts and their vectors, written by `write_index`. Most of it stays on disk.
+    """A directory of texts and their vectors, written by `write_index`; most of it stays on disk.
 
-    Many threads may search one object, while any process writes. A search sees one state of the index, the newest. A
-    process that is forked must open its own, and before that none may be open: SQLite's locks are not inherited.
+    Many threads may search one object while any process writes. A search sees one snapshot of the index, the newest. A
+    forked process must open its own, and none may be open before the fork: SQLite's locks are not inherited.
 
     Args:
         path: the directory.
@@ -66,52 +75,52 @@ class Index:
         self._open(check=True)
 
     def _open(self, check: bool = False) -> None:
-        """Hold the newest generation and its newest state."""
+        """Open the newest segment version and its newest snapshot."""
 
-        def state_of(files: IndexFiles) -> State:
+        def snapshot_of(files: IndexFiles) -> Snapshot:
             with files.errors(), closing(files.connect()) as db:
                 db.execute("BEGIN")
                 if check:
-                    files.check(db, READ_WHOLE)
-                return State(files, db)
+                    files.check(db, VERIFIED_ON_OPENING)
+                return Snapshot(files, db)
 
-        self._files, self._state = of_newest(self.path, state_of)
+        self._files, self._snapshot = of_newest_segment(self.path, snapshot_of)
 
     def refresh(self) -> None:
-        """Read what was written since, now and not within the next search."""
+        """Read the newest snapshot now, not within the next search."""
         with self.snapshot():
             pass
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """Whatever this thread asks within the block sees one state of the index, for instance a hit and its text."""
+        """Give all calls of this thread within the block the same snapshot, for instance for a hit and its text."""
         with self._reading():
             yield
 
     @contextmanager
-    def _reading(self) -> Iterator[tuple[IndexFiles, sqlite3.Connection, State]]:
-        """The files, a connection of this thread in a transaction, and the state that it sees."""
+    def _reading(self) -> Iterator[tuple[IndexFiles, sqlite3.Connection, Snapshot]]:
+        """The files, a connection of this thread in a transaction, and its snapshot."""
         if (held := getattr(self._threads, "held", None)) is not None:
             yield held
             return
         files, db = self._connected()
         with files.errors():
-            state = self._state
+            snapshot = self._snapshot
             db.execute("BEGIN")
             try:
                 [version] = db.execute("SELECT version FROM state").fetchone()
-                if files is not self._files or version != state.version:
-                    state = self._newer(files, db, version)
-                self._threads.held = files, db, state
-                yield files, db, state
+                if files is not self._files or version != snapshot.version:
+                    snapshot = self._newer(files, db, version)
+                self._threads.held = files, db, snapshot
+                yield files, db, snapshot
             finally:
                 self._threads.held = None
                 db.execute("COMMIT")
 
     def _connected(self) -> tuple[IndexFiles, sqlite3.Connection]:
-        """The newest generation, and the connection of this thread to it."""
+        """The newest segment version, and the connection of this thread to it."""
         with self._lock:
-            if stamp_of(self.path) != self._files.stamp:
+            if segment_version(self.path) != self._files.segment_version:
                 self._open()
             files = self._files
         known: tuple[int, IndexFiles, sqlite3.Connection] | None = getattr(self._threads, "known", None)
@@ -120,29 +129,29 @@ class Index:
                 return known[1:]
             known[2].close()
         with files.errors():
-            files, db = of_newest(self.path, IndexFiles.connect, files)
+            files, db = of_newest_segment(self.path, IndexFiles.connect, files)
         self._threads.known, self._threads.analyzer = (getpid(), files, db), Analyzer(self.language)
         return files, db
 
-    def _newer(self, files: IndexFiles, db: sqlite3.Connection, version: int) -> State:
-        """The state of a version; the newest is kept."""
+    def _newer(self, files: IndexFiles, db: sqlite3.Connection, version: int) -> Snapshot:
+        """The snapshot of a version; the newest is kept."""
         with self._lock:
-            if files is self._files and self._state.version == version:
-                return self._state
-            state = State(files, db)
-            if files is self._files and version > self._state.version:
-                self._state = state
-            return state
+            if files is self._files and self._snapshot.version == version:
+                return self._snapshot
+            snapshot = Snapshot(files, db)
+            if files is self._files and version > self._snapshot.version:
+                self._snapshot = snapshot
+            return snapshot
 
     def __len__(self) -> int:
-        with self._reading() as (_, _, state):
-            return state.count
+        with self._reading() as (_, _, snapshot):
+            return snapshot.count
 
     @property
     def rows(self) -> int:
-        """The number that the next new row gets."""
-        with self._reading() as (_, _, state):
-            return int(state.rows)
+        """The number of the next new row."""
+        with self._reading() as (_, _, snapshot):
+            return int(snapshot.rows)
 
     @property
     def columns(self) -> dict[str, type]:
@@ -156,12 +165,12 @@ class Index:
 
     @property
     def query_model(self) -> str:
-        """Name of the encoder of queries: that of the texts, or a student of it."""
+        """Name of the encoder of queries: the encoder of the texts, or a student of it."""
         return str(self._files.manifest.get("query_model") or self.model)
 
     @property
     def size(self) -> int:
-        """Numbers in a vector."""
+        """Dimension of the vectors."""
         return self._files.size
 
     @property
@@ -170,18 +179,24 @@ class Index:
         return self._files.id_column
 
     @property
+    def lexical_weight(self) -> float:
+        """Default weight of BM25, set by the encoder."""
+        return float(self._files.manifest["lexical_weight"])
+
+    @property
     def word_weight(self) -> float:
-        """Weight of words, that of the encoder unless a search says another one."""
-        return float(self._files.manifest["word_weight"])
+        """Deprecated name of `lexical_weight`."""
+        warn_renamed("Index.word_weight", "Index.lexical_weight")
+        return self.lexical_weight
 
     @property
     def language(self) -> str | None:
-        """Language of the stems; None for words as they are."""
+        """Language of the stemmer; None for words as they are."""
         language: str | None = self._files.manifest["language"]
         return language
 
     def check_model(self, fingerprint: str, name: str, space: str = "") -> None:
-        """Reject an encoder whose vectors are not of the space of those in the index.
+        """Reject an encoder of another vector space than the index.
 
         Args:
             fingerprint: of the encoder.
@@ -189,7 +204,7 @@ class Index:
             space: fingerprint of the encoder whose space it learned, if any.
 
         Raises:
-            DataError: it is another one.
+            DataError: the spaces differ.
         """
         own = self._files.manifest["fingerprint"], self._files.manifest.get("space", "")
         if not share_space((fingerprint, space), own):
@@ -199,30 +214,31 @@ class Index:
             other = f"{self.path} holds vectors of another model ({what}) than {name}"
             raise DataError(f"{other}, and their cosines say nothing: {hint}")
 
+    @renamed_arguments(word_weight="lexical_weight")
     def search(
         self,
         queries: NDArray[np.float32],
         top: int = 10,
         texts: Sequence[str] | None = None,
-        word_weight: float | None = None,
+        lexical_weight: float | None = None,
         rerank: Any = None,
         candidates: int | None = None,
         where: Where = None,
     ) -> list[list[Hit]]:
-        """The texts nearest to each query, best first: by cosine, or by cosine + word_weight · BM25.
+        """The texts nearest to each query, best first: by cosine, or by cosine + lexical_weight · BM25.
 
-        As `selfsent.search` ranks the same texts, but for those that are neither among the 300 nearest, of which the
-        lists of an index of many texts miss some, nor among the 300 best by words.
+        The ranking is the one of `selfsent.search`, except for texts that are neither among the 300 nearest by the
+        cosine (the IVF of a large index misses some of them) nor among the 300 best by BM25.
 
         Args:
-            queries: (q, d), of any length but 0.
+            queries: (q, d) vectors of any nonzero length.
             top: texts per query.
-            texts: of the queries, for words to count.
-            word_weight: of the words; None for the encoder's. With `rerank`, as for `selfsent.search`.
-            rerank: a stronger model that puts the best of these in order, as for `selfsent.search`. In a service make
-                it once, by `as_reranker`.
-            candidates: of each query, `top` at least; None for 200.
-            where: conditions on carried columns, all of which a text must meet before it is ranked: `team=sales`,
+            texts: (q,) the queries, for BM25.
+            lexical_weight: of BM25; None for the encoder's. With `rerank`, as for `selfsent.search`.
+            rerank: a stronger model that orders the best of these, as for `selfsent.search`. In a service make it
+                once, by `as_reranker`.
+            candidates: of each query for `rerank`, at least `top`; None for 200.
+            where: conditions on carried columns that a text must meet before it is ranked, all of them: `team=sales`,
                 `team=sales,support`, `team!=sales`, `priority>2`, `created>=2024-01-01`.
 
         Raises:
@@ -230,7 +246,7 @@ class Index:
             SettingsError: an invalid weight or condition, vectors of another size, not one text for each vector, or no
                 model that can rerank.
         """
-        check_weight(0 if word_weight is None else word_weight)
+        check_weight(0 if lexical_weight is None else lexical_weight)
         if isinstance(texts, str):
             raise SettingsError(ONE_STRING)
         if texts is not None and len(texts) != len(queries):
@@ -245,35 +261,40 @@ class Index:
             from selfsent.evaluation.load_scorer import as_reranker
 
             reranker = as_reranker(rerank, candidates)
-        most = max(top, reranker.candidates) if reranker else top
-        weight = self.word_weight if word_weight is None or reranker else word_weight
+        wanted = max(top, reranker.candidates) if reranker else top
+        weight = self.lexical_weight if lexical_weight is None or reranker else float(lexical_weight)
         weight = 0.0 if texts is None else weight
-        words: list[Any] = [None] * len(vectors)
-        with self._reading() as (files, db, state):
+        bm25: list[Any] = [None] * len(vectors)
+        with self._reading() as (files, db, snapshot):
             if texts is not None and weight:
-                words = [state.words(db, self._threads.analyzer(text)) for text in texts]
-            best = state.best(vectors, words, weight, most, state.allowed(db, where))
-            found = [self._hits(files, db, each, weight, where) for each in best]
+                bm25 = [snapshot.bm25(db, self._threads.analyzer(text)) for text in texts]
+            found_by = snapshot.candidates(vectors, bm25, weight, wanted, snapshot.allowed(db, where))
+            found = [self._hits(files, db, each, weight, wanted, where) for each in found_by]
             if reranker is None or texts is None:
                 return found
-            return rerank_hits(reranker, texts, found, self.texts, top, word_weight)
+            return rerank_hits(reranker, texts, found, self.texts, top, lexical_weight)
 
     def _sentence(self, number: int) -> int | None:
-        return number & ((1 << ROW) - 1) if "sentence" in self.columns else None
+        return number & ((1 << SENTENCE_BITS) - 1) if "sentence" in self.columns else None
 
-    def _hits(self, files: IndexFiles, db: sqlite3.Connection, best: Best, weight: float, where: Where) -> list[Hit]:
-        """The best texts of a query, each by its first input that meets a condition."""
+    def _hits(
+        self, files: IndexFiles, db: sqlite3.Connection, found: Candidates, weight: float, top: int, where: Where
+    ) -> list[Hit]:
+        """The best candidates of a query, each by its first input that meets a condition."""
         clause, values = condition(where, files.columns)
-        also, cell = f" AND {clause}" if clause else "", files.id_cell or "NULL"
-        slots, scores, first = best.slots.tolist(), best.scores / np.float32(1 + weight), dict[int, Any]()
-        for group, marks in in_groups(slots):
-            query = f"SELECT slot, MIN(number), {cell} FROM inputs WHERE slot IN ({marks}){also} GROUP BY slot"
-            first |= {slot: rest for slot, *rest in db.execute(query, [*group, *values])}
+        also, id_column = f" AND {clause}" if clause else "", files.id_sql_column or "NULL"
+        fused = fuse(found.dense, found.lexical, weight)
+        best = top_k(fused, top)
+        doc_ids, scores, first = found.doc_ids[best].tolist(), normalized(fused[best], weight), dict[int, Any]()
+        for group, marks in in_groups(doc_ids):
+            chosen = f"FROM inputs WHERE doc_id IN ({marks}){also} GROUP BY doc_id"
+            query = f"SELECT doc_id, MIN(number), {id_column} {chosen}"
+            first |= {doc_id: rest for doc_id, *rest in db.execute(query, [*group, *values])}
         hits = []
-        cells = zip(slots, best.cosines.tolist(), best.words.tolist(), scores.tolist(), strict=True)
-        for slot, cosine, words, score in cells:
-            number, name = first[slot]
-            hits.append(Hit(number >> ROW, cosine, words, score, name, self._sentence(number)))
+        numbers = scores.tolist(), found.dense[best].tolist(), found.lexical[best].tolist()
+        for doc_id, score, dense, lexical in zip(doc_ids, *numbers, strict=True):
+            number, name = first[doc_id]
+            hits.append(Hit(number >> SENTENCE_BITS, score, dense, lexical, name, self._sentence(number)))
         return hits
 
     def texts(self, hits: Iterable[Hit | int]) -> list[str]:
@@ -291,22 +312,28 @@ class Index:
             DataError: a row that is not, or no longer, in the index; see `snapshot`.
         """
         rows = ((each.row, each.sentence or 0) if isinstance(each, Hit) else (int(each), 0) for each in hits)
-        numbers, found = [(row << ROW) + sentence for row, sentence in rows], dict[int, Any]()
+        numbers, found = [(row << SENTENCE_BITS) + sentence for row, sentence in rows], dict[int, Any]()
         with self._reading() as (files, db, _):
             clause, values = condition(where, files.columns)
-            cells = "".join(f", {cell}" for cell in files.cells.values())
-            alike = f"slot = inputs.slot{f' AND {clause}' if clause else ''}"
-            about = f"number, text, (SELECT COUNT(*) FROM inputs AS other WHERE other.{alike}){cells}"
-            flags = [name for name in files.cells if files.columns[name] is bool]
+            columns = "".join(f", {column}" for column in files.sql_columns.values())
+            alike = f"doc_id = inputs.doc_id{f' AND {clause}' if clause else ''}"
+            about = f"number, text, (SELECT COUNT(*) FROM inputs AS other WHERE other.{alike}){columns}"
+            flags = [name for name in files.sql_columns if files.columns[name] is bool]
             for group, marks in in_groups(numbers):
-                query = f"SELECT {about} FROM inputs JOIN texts USING(slot) WHERE number IN ({marks})"
+                query = f"SELECT {about} FROM inputs JOIN texts USING(doc_id) WHERE number IN ({marks})"
                 for number, text, count, *rest in db.execute(query, [*values, *group]):
-                    own = dict(zip(files.cells, rest, strict=True))
+                    own = dict(zip(files.sql_columns, rest, strict=True))
                     own |= {name: bool(own[name]) for name in flags if own[name] is not None}
                     sentence = {"sentence": self._sentence(number)} if "sentence" in files.columns else {}
-                    found[number] = {"row": number >> ROW, **sentence, **own, "repeats": count - 1, "text": text}
+                    found[number] = {
+                        "row": number >> SENTENCE_BITS,
+                        **sentence,
+                        **own,
+                        "repeats": count - 1,
+                        "text": text,
+                    }
         if missing := [number for number in numbers if number not in found]:
-            raise DataError(f"{self.path} holds no row {missing[0] >> ROW}, or no longer: see `snapshot`")
+            raise DataError(f"{self.path} holds no row {missing[0] >> SENTENCE_BITS}, or no longer: see `snapshot`")
         return [found[number] for number in numbers]
 
     def check_corpus(self, corpus: Corpus) -> None:
@@ -315,7 +342,7 @@ class Index:
         Raises:
             SettingsError: they differ.
         """
-        index_writer.check_alike(self._files, corpus)
+        writer.check_alike(self._files, corpus)
 
     def upsert(
         self,
@@ -324,15 +351,15 @@ class Index:
         advance: Callable[[int], None] = lambda count: None,
         file: VectorsFile | None = None,
     ) -> Added:
-        """Add rows; with ids, a row takes the place of those with its id, and one without text only removes them.
+        """Add rows; with ids, a row replaces the older ones with its id, and a row without text only removes them.
 
-        A row is there as a whole or not at all, whatever happens. Rows of an index without ids are added again if they
-        are given again.
+        The addition is atomic. Without ids, rows that are given twice are added twice.
 
         Args:
-            corpus: with the columns and cleaners of the index; or rows that `read_corpus` reads, such as a table or a
-                list of mappings, which are then read as the corpus of the index was.
-            encoder: of the index, checked by its weights, or its name; loaded by the name in the index if None.
+            corpus: with the columns and cleaners of the index; or rows for `read_corpus`, such as a table or a list of
+                mappings, which are read with the options of the index.
+            encoder: the encoder of the index, checked by its weights, or its name; None to load it by the name in the
+                index.
             advance: called with the number of texts done since the last call.
             file: vectors of the corpus from `encode_to_file`; computed if None.
 
@@ -349,18 +376,18 @@ class Index:
             model = model.twin()
             model.cut(self.size)
         if isinstance(corpus, Corpus):
-            added = index_writer.add(self._files, model, corpus, advance, file)
+            added = writer.add(self._files, model, corpus, advance, file)
         else:
             about = self._files.manifest
-            how = {"text_column": about["text_column"], "clean": about["clean"], "carry": [*self._files.cells]}
+            how = {"text_column": about["text_column"], "clean": about["clean"], "carry": [*self._files.sql_columns]}
             with tempfile.TemporaryDirectory() as cache:
                 rows = read_corpus(corpus, split_sentences="sentence" in self.columns, cache=cache, min_rows=1, **how)
-                added = index_writer.add(self._files, model, rows, advance, file)
+                added = writer.add(self._files, model, rows, advance, file)
         self.refresh()
         return added
 
     def delete(self, ids: Iterable[Any]) -> int:
-        """Delete the rows with these ids; returns how many there were. Words and vectors go when it is compacted.
+        """Delete the rows with these ids; returns their number. Postings and vectors are removed by a compaction.
 
         Raises:
             SettingsError: an index without ids, or one string.
@@ -368,28 +395,28 @@ class Index:
         """
         if isinstance(ids, str):
             raise SettingsError(ONE_STRING.replace("texts", "ids"))
-        removed = index_writer.delete(self._files, ids)
+        removed = writer.delete(self._files, ids)
         self.refresh()
         return removed
 
     def compact(self) -> None:
-        """Write the index anew without what is deleted. Adding and deleting do so by themselves from time to time.
+        """Rewrite the index without deleted texts. `upsert` and `delete` do it automatically from time to time.
 
         Raises:
             OutputError: it cannot be written.
         """
-        index_writer.compact(self._files)
+        writer.compact(self._files)
         self.refresh()
 
     @property
     def recall(self) -> float:
-        """Share of the ten nearest neighbours that a search finds, on a sample, when the lists were made."""
+        """Recall of the ten nearest neighbours, measured on a sample when the IVF was built."""
         return float(self._files.manifest["recall"])
 
     @property
     def compared(self) -> float:
-        """Share of the lists that a search compares with a query."""
-        return float(min(1.0, self._files.manifest["probed"] / self._files.manifest["cells"]))
+        """Share of the vectors that a search compares with a query, nprobe / nlist."""
+        return float(min(1.0, self._files.manifest["nprobe"] / self._files.manifest["nlist"]))
 
     @property
     def summary(self) -> str:

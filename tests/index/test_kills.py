@@ -12,9 +12,9 @@ import tiny
 from forks import told_by
 from selfsent.data.corpus import read_corpus
 from selfsent.files import is_half_written
+from selfsent.index import Index, write_index, writer
 from selfsent.models.encoding import encode
 from selfsent.models.fingerprint import fingerprint
-from selfsent.search import Index, index_writer, write_index
 
 TEXTS = tiny.make_sentences(400)
 
@@ -46,15 +46,15 @@ def held(path, encoder):
     index = Index(path)
     with sqlite3.connect(index._files.rows) as db:
         assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-        rows = db.execute("SELECT c0, text FROM inputs LEFT JOIN texts USING(slot)").fetchall()
+        rows = db.execute("SELECT c0, text FROM inputs LEFT JOIN texts USING(doc_id)").fetchall()
         assert db.execute("SELECT COUNT(*) FROM texts").fetchone() == (len({text for _, text in rows}),)
     assert len({each for each, _ in rows}) == len(rows)
     texts = sorted({text for _, text in rows})
     assert len(index) == len(texts)
-    for hits, text in zip(index.search(encode(encoder, texts), 1, texts, word_weight=0.5), texts, strict=True):
+    for hits, text in zip(index.search(encode(encoder, texts), 1, texts, lexical_weight=0.5), texts, strict=True):
         assert index.texts(hits) == [text]
-        assert hits[0].cosine == pytest.approx(1, abs=1e-2)
-        assert hits[0].words > 0
+        assert hits[0].dense_score == pytest.approx(1, abs=1e-2)
+        assert hits[0].lexical_score > 0
     return dict(rows)
 
 
@@ -73,7 +73,7 @@ def forked(work):
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked")
 @pytest.mark.parametrize("times", [8, pytest.param(60, marks=pytest.mark.full)])
 def test_killed_at_any_moment(times, encoder, tmp_path, monkeypatch):
-    monkeypatch.setattr(index_writer, "TAIL", 20)
+    monkeypatch.setattr(writer, "MAX_UNINDEXED", 20)
     draw, ids = random.Random(0), dict(enumerate(TEXTS[:40]))
     rows = [{"id": each, "text": text} for each, text in ids.items()]
     corpus = read_corpus(rows, carry="id", cache=tmp_path / "cache")

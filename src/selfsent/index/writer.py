@@ -1,4 +1,4 @@
-"""Writes an index: made, added to, thinned and compacted. What is killed leaves the index as it was."""
+"""Builds, extends and compacts an index. An interrupted write leaves the index unchanged."""
 
 from __future__ import annotations
 
@@ -17,14 +17,24 @@ from numpy.typing import NDArray
 from selfsent.data.vector_files import VectorsFile, unit
 from selfsent.errors import DataError, OutputError, SettingsError
 from selfsent.files import STALE, atomic_directory, sweep_half_written, write_json
+from selfsent.index.files import (
+    MANIFEST,
+    VERSION,
+    IndexFiles,
+    in_groups,
+    is_index,
+    make_lookups,
+    new_database,
+    of_newest_segment,
+    segment_version,
+    sql_columns_of,
+)
+from selfsent.index.rows import TOGETHER, PostingsWriter, RowWriter
+from selfsent.index.snapshot import Snapshot
 from selfsent.integrity import signed
 from selfsent.lexical import Analyzer
-from selfsent.search import index_files
-from selfsent.search.index_files import VERSION, IndexFiles, cells_of, in_groups, is_index, of_newest, stamp_of
-from selfsent.search.index_rows import TOGETHER, RowWriter
-from selfsent.search.index_state import State
+from selfsent.search.exact import corpus_language
 from selfsent.search.ivf import IVF, Bits, training_rows
-from selfsent.search.nearest import corpus_language
 from selfsent.search.vectors import corpus_vectors
 from selfsent.version import __version__
 
@@ -35,17 +45,21 @@ if TYPE_CHECKING:
 MIN_RECALL = 0.95
 """Default recall of the ten nearest neighbours."""
 GROWTH = 4
-"""Growth factor, relative to its training vectors, at which lists are made anew."""
-TAIL, SHARE = 8192, 16
-"""Vectors that stay in the database: this number at least, or the index divided by the other."""
-WASTE = 4
-"""An index is compacted when this share of its texts is deleted: one in four."""
-WRITES = 256
-"""Blocks of words at which an index is compacted."""
+"""Retrain the IVF lists after this growth, relative to the number of vectors that they were trained for."""
+MAX_UNINDEXED, UNINDEXED_SHARE = 8192, 16
+"""Maximum number of vectors outside the IVF lists: the larger of the number and (texts / share)."""
+MAX_TOMBSTONES_SHARE = 4
+"""Compact an index when more than one in this number of its texts is deleted."""
+MAX_BLOCKS = 256
+"""Compact an index with more blocks of postings than this, beyond those of its size."""
+
+
+Take = Callable[[NDArray[np.int64]], NDArray[np.float32]]
+"""Document ids (n,) -> their vectors (n, d)."""
 
 
 class Added(NamedTuple):
-    """What became of rows: new texts, texts that were there already, and older rows replaced by their ids."""
+    """Counts of an addition: new texts, texts known before, and older rows replaced by their ids."""
 
     new: int
     known: int
@@ -95,10 +109,10 @@ def write_index(
         min_recall: of the ten nearest neighbours in searches, 0 to 1.
         advance: called with the number of texts done since the last call.
         file: vectors of the corpus from `encode_to_file`; computed if None.
-        id_column: the carried column that tells rows apart: the last row with an id counts.
+        id_column: the carried column that identifies rows: the last row with an id counts.
         language: of the stemmer, one of `LANGUAGES`; by default that of most texts.
-        query_model: name of the encoder of queries, if it is another one, of the same space.
-        precision: of vectors in lists: 16 bits or 8.
+        query_model: name of the encoder of queries, if another one of the same space.
+        precision: of indexed vectors, 16 bits or 8.
 
     Raises:
         SettingsError: no such language or column, or faiss is missing.
@@ -106,25 +120,25 @@ def write_index(
         OutputError: it cannot be written.
     """
     columns = {**corpus.input_rows.columns, "text": str}
-    if id_column is not None and id_column not in cells_of(columns):
+    if id_column is not None and id_column not in sql_columns_of(columns):
         raise SettingsError(f"`id_column` {id_column} is not among the columns that the corpus carries")
     language = Analyzer(language or corpus_language(corpus)).language
     about: dict[str, Any] = {"model": model, "fingerprint": fingerprint, "query_model": query_model}
-    about |= {"space": encoder.space, "word_weight": encoder.lexical_weight, "size": encoder.embedding_size}
+    about |= {"space": encoder.space, "lexical_weight": encoder.lexical_weight, "size": encoder.embedding_size}
     about |= {"id_column": id_column, "text_column": list(corpus.read_columns), "clean": list(corpus.cleaners)}
     about |= {"columns": {name: kind.__name__ for name, kind in columns.items()}, "language": language}
     about |= {"precision": precision, "wanted_recall": min_recall}
     with (
         atomic_directory(output) as temporary,
         _staged(encoder, corpus, file, advance, temporary) as staged,
-        _generation(temporary, about) as (db, arrange),
+        _new_segment(temporary, about) as (db, add_ivf),
     ):
         writer = RowWriter(db, columns, id_column, language)
-        in_lists = len(corpus) > TAIL
-        writer.add(corpus, lambda rows: None if in_lists else staged[rows])
-        if in_lists:
-            arrange(None, lambda numbers: np.asarray(staged[numbers], np.float32), len(corpus))
-        index_files.make_lookups(db, writer.id_cell)
+        indexed = len(corpus) > MAX_UNINDEXED
+        writer.add(corpus, lambda rows: None if indexed else staged[rows])
+        if indexed:
+            add_ivf(None, lambda numbers: np.asarray(staged[numbers], np.float32), len(corpus))
+        make_lookups(db, writer.id_sql_column)
         replaced = writer.replace()
     return Added(len(corpus), 0, replaced)
 
@@ -138,7 +152,7 @@ def add(
 ) -> Added:
     """Add rows to an index; with ids, a row replaces older ones with its id. Arguments as for `write_index`.
 
-    Row numbers continue those of the index. A text that is there already is not stored twice.
+    Row numbers continue those of the index. A known text is not stored twice.
 
     Raises:
         SettingsError: other columns or cleaners than those of the index.
@@ -146,6 +160,7 @@ def add(
         OutputError: it cannot be written.
     """
     check_alike(files, corpus)
+    files = _upgraded(files)
     with _staged(encoder, corpus, file, advance, files.path) as staged, _writing(files) as (files, db):
         writer = RowWriter(db, files.columns, files.id_column, files.manifest["language"])
         new = writer.add(corpus, lambda rows: staged[rows])
@@ -155,7 +170,7 @@ def add(
 
 
 def delete(files: IndexFiles, ids: Iterable[Any]) -> int:
-    """Delete the rows with these ids; returns how many there were.
+    """Delete the rows with these ids; returns their number.
 
     Raises:
         SettingsError: an index without ids.
@@ -169,47 +184,51 @@ def delete(files: IndexFiles, ids: Iterable[Any]) -> int:
         try:
             wanted.append(kind(each))
         except ValueError:
-            continue  # no row has it
-    with _writing(files) as (files, db):
+            continue  # an id of no row
+    with _writing(_upgraded(files)) as (files, db):
         writer = RowWriter(db, files.columns, files.id_column, None)
         for group, marks in in_groups(wanted):
-            writer.remove(f"SELECT number, slot FROM inputs WHERE {writer.id_cell} IN ({marks})", group)
+            writer.remove(f"SELECT number, doc_id FROM inputs WHERE {writer.id_sql_column} IN ({marks})", group)
         removed = writer.removed
     _compact_if_due(files)
     return removed
 
 
 def compact(files: IndexFiles) -> None:
-    """Write the index anew without what is deleted, with all vectors in lists and the words in one piece.
+    """Write the next segment version: without deleted texts, with all vectors in IVF lists and one block of postings.
 
-    It takes the place of the old one in one step; who still reads the old one is not disturbed.
+    It replaces the old version in one step; open readers of the old one are unaffected.
 
     Raises:
         DataError: the index is damaged.
         OutputError: it cannot be written.
     """
     with _writing(files, changing=False) as (files, db), atomic_directory(files.path) as temporary:
-        state = State(files, db)
-        new = np.cumsum(state.alive) - 1
-        old = np.flatnonzero(state.alive)
-        with _generation(temporary, files.manifest) as (other, arrange):
-            other.execute("UPDATE state SET version = ?, rows = ?", (state.version + 1, state.rows))
-            texts = db.execute("SELECT slot, key, text FROM texts ORDER BY slot")
-            other.executemany("INSERT INTO texts VALUES(?, ?, ?)", ((int(new[slot]), *rest) for slot, *rest in texts))
-            cells = ", ?" * len(files.cells)
-            inputs = ((number, int(new[slot]), *rest) for number, slot, *rest in db.execute("SELECT * FROM inputs"))
-            other.executemany(f"INSERT INTO inputs VALUES(?, ?{cells})", inputs)
-            other.executemany("INSERT INTO postings VALUES(?, 0, ?, ?)", _joined(db, state.alive, new))
-            lengths = b"".join(each for (each,) in db.execute("SELECT lengths FROM blocks ORDER BY start"))
-            kept = np.frombuffer(lengths, np.int32)[old]
-            in_lists = len(old) > TAIL
+        snapshot = Snapshot(files, db)
+        new = np.cumsum(snapshot.alive) - 1
+        old = np.flatnonzero(snapshot.alive)
+        with _new_segment(temporary, files.manifest) as (other, add_ivf):
+            other.execute("UPDATE state SET version = ?, rows = ?", (snapshot.version + 1, snapshot.rows))
+            texts = db.execute("SELECT doc_id, key, text FROM texts ORDER BY doc_id")
+            kept_texts = ((int(new[doc_id]), *rest) for doc_id, *rest in texts)
+            other.executemany("INSERT INTO texts VALUES(?, ?, ?)", kept_texts)
+            more = ", ?" * len(files.sql_columns)
+            inputs = ((number, int(new[doc_id]), *rest) for number, doc_id, *rest in db.execute("SELECT * FROM inputs"))
+            other.executemany(f"INSERT INTO inputs VALUES(?, ?{more})", inputs)
+            if files.version == VERSION:
+                other.executemany("INSERT INTO postings VALUES(?, 0, ?, ?)", _joined(db, snapshot.alive, new))
+                lengths = b"".join(each for (each,) in db.execute("SELECT lengths FROM blocks ORDER BY start"))
+                kept = np.frombuffer(lengths, np.int32)[old]
+            else:
+                kept = _analyzed(other, files.manifest["language"])
+            indexed = len(old) > MAX_UNINDEXED
             for start in range(0, len(old), TOGETHER):
                 part = slice(start, start + TOGETHER)
-                block = None if in_lists else state.take(old[part]).astype(np.float16).tobytes()
+                block = None if indexed else snapshot.take(old[part]).astype(np.float16).tobytes()
                 other.execute("INSERT INTO blocks VALUES(?, ?, ?)", (start, kept[part].tobytes(), block))
-            if in_lists:
-                arrange(files, lambda numbers: state.take(old[numbers]), len(old))
-            index_files.make_lookups(other, files.id_cell)
+            if indexed:
+                add_ivf(files, lambda numbers: snapshot.take(old[numbers]), len(old))
+            make_lookups(other, files.id_sql_column)
 
 
 def check_alike(files: IndexFiles, corpus: Corpus) -> None:
@@ -219,7 +238,7 @@ def check_alike(files: IndexFiles, corpus: Corpus) -> None:
         SettingsError: they differ.
     """
     columns = {**corpus.input_rows.columns, "text": str}
-    # x1, x2 may be followed by 5, 6, and 1.5 by 2.
+    # A column of texts such as x1 may go on with numbers, and one of floats with integers.
     wider = {(str, kind) for kind in (int, float, bool)} | {(float, int)}
     columns |= {name: was for name, was in files.columns.items() if (was, columns.get(name)) in wider}
     if files.columns != columns:
@@ -237,7 +256,7 @@ def check_alike(files: IndexFiles, corpus: Corpus) -> None:
 def _staged(
     encoder: Model, corpus: Corpus, file: VectorsFile | None, advance: Callable[[int], None], folder: Path
 ) -> Iterator[NDArray[np.float16]]:
-    """The vectors (n, d) of a corpus in a file without a name, which nothing that happens leaves behind."""
+    """The vectors (n, d) of a corpus in an anonymous temporary file, which no interruption leaves behind."""
     with tempfile.TemporaryFile(dir=folder) as stream:
         for vectors in corpus_vectors(encoder, corpus, file, "document"):
             stream.write(unit(vectors).astype(np.float16).data)
@@ -248,95 +267,139 @@ def _staged(
 
 @contextmanager
 def _writing(files: IndexFiles, changing: bool = True) -> Iterator[tuple[IndexFiles, sqlite3.Connection]]:
-    """A transaction on the newest generation, that of another writer if it came first.
+    """A transaction on the newest segment version, which another writer may have written first.
 
     Args:
         files: of the index.
         changing: whether to commit, and write checksums.
     """
     with files.errors():
-        files, db = of_newest(files.path, _locked, files)
+        files, db = of_newest_segment(files.path, _locked, files)
         with closing(db):
             files.check(db)
-            sweep_half_written(files.path.parent, files.path.name, STALE)  # it holds what may be deleted meanwhile
+            sweep_half_written(files.path.parent, files.path.name, STALE)  # leftovers may hold deleted texts
             yield files, db
             if changing:
                 db.execute("UPDATE state SET version = version + 1")
                 db.execute("COMMIT")
-                files.seal(db)
+                files.write_checksums(db)
 
 
 def _locked(files: IndexFiles) -> sqlite3.Connection:
-    """A connection that holds a generation.
+    """A connection that locks a segment version for writing.
 
     Raises:
-        sqlite3.Error: another one came while this waited for its lock.
+        sqlite3.Error: a newer version replaced it during the wait for the lock.
     """
     db = files.connect(writing=True)
-    db.execute("PRAGMA temp_store=MEMORY")
     db.execute("BEGIN IMMEDIATE")
-    if stamp_of(files.path) != files.stamp:
+    if segment_version(files.path) != files.segment_version:
         db.close()
         raise sqlite3.OperationalError(f"{files.path} was compacted meanwhile")
     return db
 
 
 @contextmanager
-def _generation(folder: Path, about: dict[str, Any]) -> Iterator[tuple[sqlite3.Connection, Callable[..., None]]]:
-    """A new database in a folder, and what puts vectors into lists beside it; at the end the manifest is written."""
+def _new_segment(folder: Path, about: dict[str, Any]) -> Iterator[tuple[sqlite3.Connection, Callable[..., None]]]:
+    """A new database in a folder, and a function that adds the IVF; the manifest is written at the end."""
     name = uuid.uuid4().hex[:12]
     rows, vectors = f"rows-{name}.sqlite", f"vectors-{name}.faiss"
-    made: dict[str, Any] = {"arranged": 0, "trained": 0, "cells": 1, "probed": 1, "recall": 1.0}
+    made: dict[str, Any] = {"indexed": 0, "trained": 0, "nlist": 1, "nprobe": 1, "recall": 1.0}
 
-    def arrange(old: IndexFiles | None, take: Callable[[NDArray[np.int64]], NDArray[np.float32]], texts: int) -> None:
-        trained = 0 if old is None else int(old.manifest["trained"])
-        if old is not None and texts <= GROWTH * trained:
-            ivf = IVF.read(old.path / old.manifest["files"][1], mapped=False).emptied()
-        else:
-            trained = texts
-            drawn = np.random.default_rng(0).permutation(texts)[: training_rows(texts)]
-            ivf = IVF.trained(take(np.sort(drawn)), texts, precision=about.get("precision", "float16"))
-        for start in range(0, texts, TOGETHER):
-            numbers = np.arange(start, min(texts, start + TOGETHER))
-            ivf.add(take(numbers), numbers)
-        wanted, recall = about["wanted_recall"], ivf.tune(about["wanted_recall"])
-        if recall < wanted:
-            raise DataError(f"the index finds {recall:.1%} of the nearest neighbours, and {wanted:.1%} are wanted")
+    def add_ivf(old: IndexFiles | None, take: Take, texts: int) -> None:
+        ivf, more = build_ivf(take, texts, about["wanted_recall"], about.get("precision", "float16"), old)
         ivf.write(folder / vectors)
-        lists = {"cells": ivf.nlist, "probed": ivf.nprobe, "recall": recall}
-        made.update({"arranged": texts, "trained": trained, **lists})
+        made.update(more)
 
     columns = about["columns"]
-    with closing(index_files.new_database(folder / rows, columns)) as db:
+    with closing(new_database(folder / rows, columns)) as db:
         db.execute("BEGIN")
-        yield db, arrange
+        yield db, add_ivf
         db.execute("COMMIT")
         db.execute("PRAGMA journal_mode=WAL")
     head = {"kind": "selfsent index", "version": VERSION, "selfsent": __version__}
-    names = [rows, vectors][: 2 if made["arranged"] else 1]
-    write_json(folder / index_files.MANIFEST, signed({**about, **head, **made, "files": names}))
+    names = [rows, vectors][: 2 if made["indexed"] else 1]
+    write_json(folder / MANIFEST, signed({**about, **head, **made, "files": names}))
     files = IndexFiles(folder)
     with closing(files.connect(writing=True)) as db:
-        files.seal(db)
+        files.write_checksums(db)
+
+
+def build_ivf(
+    take: Take, texts: int, min_recall: float, precision: Bits, old: IndexFiles | None
+) -> tuple[IVF, dict[str, Any]]:
+    """An IVF of all texts, and its entries of the manifest.
+
+    Args:
+        take: from document ids (n,) to vectors (n, d).
+        texts: number of texts.
+        min_recall: of the ten nearest neighbours.
+        precision: of the vectors.
+        old: files with lists that are used again unless the index has outgrown them; None to train new ones.
+
+    Raises:
+        DataError: the recall cannot be reached.
+    """
+    trained = 0 if old is None else int(old.manifest["trained"])
+    if old is not None and texts <= GROWTH * trained:
+        ivf = IVF.read(old.path / old.manifest["files"][1], mapped=False).emptied()
+    else:
+        trained = texts
+        drawn = np.random.default_rng(0).permutation(texts)[: training_rows(texts)]
+        ivf = IVF.trained(take(np.sort(drawn)), texts, precision=precision)
+    for start in range(0, texts, TOGETHER):
+        doc_ids = np.arange(start, min(texts, start + TOGETHER))
+        ivf.add(take(doc_ids), doc_ids)
+    recall = ivf.tune(min_recall)
+    if recall < min_recall:
+        raise DataError(f"the index finds {recall:.1%} of the nearest neighbours, and {min_recall:.1%} are wanted")
+    return ivf, {"indexed": texts, "trained": trained, "nlist": ivf.nlist, "nprobe": ivf.nprobe, "recall": recall}
 
 
 def _compact_if_due(files: IndexFiles) -> None:
-    """Compact an index with too many deleted texts, vectors outside lists, or blocks of words."""
+    """Compact an index with too many tombstones, unindexed vectors, or blocks of postings."""
     with files.errors(), closing(files.connect()) as db:
-        [dead] = db.execute("SELECT COUNT(*) FROM dead").fetchone()
+        [tombstones] = db.execute("SELECT COUNT(*) FROM tombstones").fetchone()
         [blocks, texts] = db.execute("SELECT COUNT(*), COALESCE(SUM(LENGTH(lengths)), 0) / 4 FROM blocks").fetchone()
-    fresh = texts - int(files.manifest["arranged"])
-    if dead * WASTE > texts or fresh > max(TAIL, texts // SHARE) or blocks > WRITES + texts // TOGETHER:
+    unindexed = texts - int(files.manifest["indexed"])
+    if (
+        tombstones * MAX_TOMBSTONES_SHARE > texts
+        or unindexed > max(MAX_UNINDEXED, texts // UNINDEXED_SHARE)
+        or blocks > MAX_BLOCKS + texts // TOGETHER
+    ):
         compact(files)
 
 
+def _upgraded(files: IndexFiles) -> IndexFiles:
+    """The files in the present format: an index of an older one is compacted, which writes it anew."""
+    if files.version == VERSION:
+        return files
+    compact(files)
+    return IndexFiles(files.path)
+
+
+def _analyzed(db: sqlite3.Connection, language: str | None) -> NDArray[np.int32]:
+    """Write the postings of all texts of a database; returns the number of terms in each text, (n,).
+
+    Version 2 has postings of another definition of a word.
+    """
+    analyzer, postings, lengths = Analyzer(language), PostingsWriter(db), list[int]()
+    texts = db.execute("SELECT text FROM texts ORDER BY doc_id")
+    while batch := texts.fetchmany(TOGETHER):
+        terms = [analyzer(text) for (text,) in batch]
+        postings.add(len(lengths), terms)
+        lengths += map(len, terms)
+    postings.flush()
+    return np.array(lengths, np.int32)
+
+
 def _joined(db: sqlite3.Connection, alive: NDArray[np.bool_], new: NDArray[np.int64]) -> Iterator[tuple[Any, ...]]:
-    """Each term with its slots and counts in one piece, without deleted texts."""
-    found = db.execute("SELECT term, slots, counts FROM postings ORDER BY term, start")
+    """Each term with all of its document ids and counts, without deleted texts."""
+    found = db.execute("SELECT term, doc_ids, counts FROM postings ORDER BY term, start")
     for term, group in groupby(found, key=lambda each: each[0]):
-        parts = [(slots, counts) for _, slots, counts in group]
-        slots = np.frombuffer(b"".join(part for part, _ in parts), np.int32)
-        kept = alive[slots]
+        parts = [(doc_ids, counts) for _, doc_ids, counts in group]
+        doc_ids = np.frombuffer(b"".join(part for part, _ in parts), np.int32)
+        kept = alive[doc_ids]
         if kept.any():
             counts = np.frombuffer(b"".join(part for _, part in parts), np.uint16)
-            yield term, new[slots[kept]].astype(np.int32).tobytes(), counts[kept].tobytes()
+            yield term, new[doc_ids[kept]].astype(np.int32).tobytes(), counts[kept].tobytes()

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from naive import words as naive
-from selfsent.data.vector_files import inner
-from selfsent.lexical import BM25, Analyzer, WordCounts
+from selfsent.lexical import BM25, Analyzer
+from selfsent.lexical.bm25 import BM25Stats, saturated, score_postings
 
 TEXTS = ["the red cars stop", "a red bus, a red car", "the train is late again", "late", "!?", "the red cars stop"]
 QUERIES = ["red car", "the late train", "unknown words", "red red bus", "?", ""]
@@ -55,26 +55,25 @@ def test_nothing_is_searched_or_asked():
     assert scores(["red"], ["", "!"], Analyzer()).tolist() == [[0, 0]]
 
 
-def counts_of(*parts, analyzer=None):
-    counts = WordCounts(analyzer=analyzer)
-    for part in parts:
-        counts.add(part)
-    return counts
+@pytest.mark.parametrize("query", QUERIES)
+def test_postings_are_scored_as_a_stream(query):
+    analyzer = Analyzer("english")
+    terms = [analyzer(text) for text in TEXTS]
+    lengths = np.array(list(map(len, terms)), np.float32)
+    stats = BM25Stats.of(lengths)
+    norms, postings = stats.length_norms(lengths), []
+    for term in dict.fromkeys(analyzer(query)):
+        ids = np.array([number for number, each in enumerate(terms) if term in each], np.int64)
+        counts = np.array([terms[number].count(term) for number in ids], np.float32)
+        postings.append((ids, saturated(counts, norms[ids]), analyzer(query).count(term)))
+    found = score_postings(stats, postings, len(TEXTS))
+    np.testing.assert_allclose(found, scores([query], TEXTS, analyzer)[0], rtol=1e-6)
 
 
-@pytest.mark.parametrize("analyzer", [None, Analyzer("english")])
-@pytest.mark.parametrize("parts", [(TEXTS,), (TEXTS[:2], [], TEXTS[2:])])
-def test_shared_words_are_as_by_loops(parts, analyzer):
-    counts = counts_of(*parts, analyzer=analyzer)
-    found = inner(counts.weighed(QUERIES), counts.weighed(TEXTS))
-    terms = analyzer or naive.words_of
-    expected = [[naive.shared_words(query, text, TEXTS, terms) for text in TEXTS] for query in QUERIES]
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
-    assert counts.texts == len(TEXTS)
-    assert counts.weighed([]).shape == (0, counts.frequencies.size)
-
-
-def test_scripts_without_spaces_count_pairs_of_signs():
-    texts = ["東京タワーに行く", "猫が好き"]
-    counts = counts_of(texts)
-    assert (inner(counts.weighed(["東京の猫"]), counts.weighed(texts))[0] > 0).tolist() == [True, False]
+def test_the_formula_by_hand():
+    stats = BM25Stats.of(np.array([2, 4], np.float32))
+    assert stats == (2, 3.0)
+    assert float(stats.idf(1)) == pytest.approx(np.log(2))
+    np.testing.assert_allclose(stats.length_norms(np.array([3], np.float32)), [1.2])
+    np.testing.assert_allclose(saturated(np.array([2], np.float32), np.array([1.2], np.float32)), [2 / 3.2])
+    assert BM25Stats.of(np.zeros(0, np.float32)) == (0, 0.0)

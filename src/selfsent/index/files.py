@@ -1,4 +1,4 @@
-"""The files of an index: a manifest, a database of rows, words and new vectors, and a faiss file of the other ones."""
+"""The files of an index: a manifest, a database of rows, postings and new vectors, and a faiss file of older ones."""
 
 from __future__ import annotations
 
@@ -22,20 +22,22 @@ from selfsent.search.ivf import IVF
 
 MANIFEST, SUMS = "index.json", "sums.json"
 VERSION = 3
-"""Format version of an index; bump when older ones cannot be read, or their words are not those of today."""
-ROW = 20
-"""An input is numbered by its row, times 2 to this power, plus its sentence: no text has more sentences."""
-READ_WHOLE = 1 << 27
-"""Checksums of an index up to this size in bytes are verified on opening, those of a larger one only before writing."""
-_PATIENCE = 600
-"""Seconds that a writer waits for another one."""
+"""Format version of an index that is written; see `_read_version_2` for the older one that is read."""
+_RENAMED = {"word_weight": "lexical_weight", "arranged": "indexed", "probed": "nprobe", "cells": "nlist"}
+"""Keys of the manifest in version 2, and their names now."""
+SENTENCE_BITS = 20
+"""An input has the number row · 2^20 + sentence; the bound on sentences in a text."""
+VERIFIED_ON_OPENING = 1 << 27
+"""Maximum size in bytes of an index whose checksums are verified on opening; larger ones before writing only."""
+_LOCK_TIMEOUT = 600
+"""Seconds to wait for another writer."""
 _SCHEMA = """
 CREATE TABLE state(version INTEGER, rows INTEGER);
-CREATE TABLE texts(slot INTEGER PRIMARY KEY, key INTEGER, text TEXT);
-CREATE TABLE inputs(number INTEGER PRIMARY KEY, slot INTEGER{});
-CREATE TABLE postings(term TEXT, start INTEGER, slots BLOB, counts BLOB, PRIMARY KEY(term, start)) WITHOUT ROWID;
+CREATE TABLE texts(doc_id INTEGER PRIMARY KEY, key INTEGER, text TEXT);
+CREATE TABLE inputs(number INTEGER PRIMARY KEY, doc_id INTEGER{});
+CREATE TABLE postings(term TEXT, start INTEGER, doc_ids BLOB, counts BLOB, PRIMARY KEY(term, start)) WITHOUT ROWID;
 CREATE TABLE blocks(start INTEGER PRIMARY KEY, lengths BLOB, vectors BLOB);
-CREATE TABLE dead(slot INTEGER PRIMARY KEY);
+CREATE TABLE tombstones(doc_id INTEGER PRIMARY KEY);
 INSERT INTO state VALUES(1, 0);
 """
 _CONDITION = re.compile(r"\s*(?P<name>.*?)\s*(?P<sign>!=|>=|<=|=|<|>)\s*(?P<value>.*?)\s*", re.DOTALL)
@@ -44,37 +46,40 @@ _T = TypeVar("_T")
 
 
 class IndexFiles:
-    """One generation of an index: what `write_index` or a compaction wrote, and later writes added to.
+    """One segment version of an index: the output of `write_index` or of a compaction, and later writes to it.
 
-    A directory is replaced as a whole by the next generation, and a database never keeps its name: SQLite finds its
-    journal by name, and a process that still reads an older generation must not take that of a newer one for its own.
+    Compaction replaces the directory as a whole. The database gets a new name each time: SQLite finds its journal by
+    name, and a reader of the older version must not open the journal of the newer one.
 
     Args:
         path: the directory.
 
     Raises:
-        DataError: no index, a damaged one, or one of another version.
+        DataError: no index, a damaged one, or one of an unknown version.
     """
 
     def __init__(self, path: Path) -> None:
-        self.path, self.stamp = path, stamp_of(path)
+        self.path, self.segment_version = path, segment_version(path)
         self.manifest = read_json(path / MANIFEST)
         if not is_index(path):
             what = "does not exist" if not path.exists() else "holds no index"
-            raise DataError(f"{path} {what}: make one with selfsent index MODEL CORPUS --output {path}")
-        if self.manifest["version"] != VERSION:
-            again = f"selfsent index {self.manifest.get('model', 'MODEL')} CORPUS --output {path} --overwrite"
+            raise DataError(f"{path} {what}: make one with selfsent index build MODEL CORPUS --output {path}")
+        self.version = self.manifest["version"]
+        """Format version of these files."""
+        if self.version not in (2, VERSION):
+            again = f"selfsent index build {self.manifest.get('model', 'MODEL')} CORPUS --output {path} --overwrite"
             raise DataError(f"{path} was made by another version of selfsent: make it again with {again}")
         if not is_signed(self.manifest):
             raise self.damaged(f"{MANIFEST} is not as it was written")
+        self.manifest = {_RENAMED.get(name, name): value for name, value in self.manifest.items()}
         try:
             self.columns: dict[str, type] = {name: KINDS[kind] for name, kind in self.manifest["columns"].items()}
             self.rows = path / str(self.manifest["files"][0])
             self.id_column: str | None = self.manifest["id_column"]
-            self.cells = cells_of(self.columns)
-            """The column in the database for each carried column."""
-            self.id_cell = None if self.id_column is None else self.cells[self.id_column]
-            """The column in the database with the ids."""
+            self.sql_columns = sql_columns_of(self.columns)
+            """Name in the database of each carried column."""
+            self.id_sql_column = None if self.id_column is None else self.sql_columns[self.id_column]
+            """Name in the database of the column with the ids."""
             self.size = int(self.manifest["size"])
             if odd := [name for name in self.manifest["files"] if Path(name).name != name]:
                 raise ValueError(f"{odd[0]!r} is elsewhere")
@@ -87,11 +92,11 @@ class IndexFiles:
 
     @cached_property
     def ivf(self) -> IVF | None:
-        """The vectors of the first slots, on disk; None if all are in the database."""
-        if not self.manifest["arranged"]:
+        """The indexed vectors, those of the first document ids, on disk; None if all are in the database."""
+        if not self.manifest["indexed"]:
             return None
         found = IVF.read(self.path / self.manifest["files"][1])
-        found.nprobe = int(self.manifest["probed"])
+        found.nprobe = int(self.manifest["nprobe"])
         return found
 
     @contextmanager
@@ -107,20 +112,33 @@ class IndexFiles:
             raise self.damaged(error) from error
 
     def connect(self, writing: bool = False) -> sqlite3.Connection:
-        """A connection to the database, which commits what no transaction holds together."""
+        """A connection to the database, in autocommit mode outside of transactions."""
         name, writable = quote(str(self.rows.absolute())), os.access(self.path, os.W_OK)
         mode = "mode=rw" if writable else "mode=ro&immutable=1"
-        db = sqlite3.connect(f"file:{name}?{mode}", _PATIENCE, 0, None, False, uri=True)
+        db = sqlite3.connect(f"file:{name}?{mode}", _LOCK_TIMEOUT, 0, None, False, uri=True)
+        db.execute("PRAGMA temp_store=MEMORY")
+        if self.version == 2:
+            self._read_version_2(db)
         db.execute(f"PRAGMA query_only={not writing}")
         db.execute("PRAGMA secure_delete=ON")  # no deleted text stays in the file
         return db
 
-    def check(self, db: sqlite3.Connection, most: float = float("inf")) -> None:
-        """Verify the checksums, in a transaction; those of a later or unfinished write are not there yet.
+    def _read_version_2(self, db: sqlite3.Connection) -> None:
+        """Show the tables of version 2 under their names now: temporary views come before tables of the same name."""
+        columns = "".join(f", {name}" for name in self.sql_columns.values())
+        db.executescript(f"""
+            CREATE TEMP VIEW texts AS SELECT slot AS doc_id, key, text FROM main.texts;
+            CREATE TEMP VIEW inputs AS SELECT number, slot AS doc_id{columns} FROM main.inputs;
+            CREATE TEMP VIEW postings AS SELECT term, start, slots AS doc_ids, counts FROM main.postings;
+            CREATE TEMP VIEW tombstones AS SELECT slot AS doc_id FROM main.dead;
+        """)
+
+    def check(self, db: sqlite3.Connection, max_size: float = float("inf")) -> None:
+        """Verify the checksums, in a transaction, unless a later or unfinished write has not written them yet.
 
         Args:
             db: a connection.
-            most: size in bytes of the largest index to read.
+            max_size: maximum size in bytes of an index to verify.
 
         Raises:
             DataError: a file has changed.
@@ -132,7 +150,7 @@ class IndexFiles:
         if about["version"] != version or (journal.exists() and journal.stat().st_size):
             return
         sums = about["sums"]
-        if sum(file.stat().st_size for name in sums if (file := self.path / name).exists()) > most:
+        if sum(file.stat().st_size for name in sums if (file := self.path / name).exists()) > max_size:
             return
         # A reader that began with an empty journal reads the file itself, and no checkpoint changes that meanwhile.
         if _checksum(self.rows) != sums[self.rows.name]:
@@ -140,8 +158,8 @@ class IndexFiles:
         if name := damaged(self.path, {name: each for name, each in sums.items() if name != self.rows.name}):
             raise self.damaged(f"{name} is not as it was written")
 
-    def seal(self, db: sqlite3.Connection) -> None:
-        """Move the journal into the database and write checksums; neither, while a reader needs the journal."""
+    def write_checksums(self, db: sqlite3.Connection) -> None:
+        """Move the journal into the database and write checksums; do neither while a reader needs the journal."""
         db.execute("PRAGMA busy_timeout=0")
         [busy, *_] = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         if not busy:
@@ -151,17 +169,17 @@ class IndexFiles:
 
 
 _OPENED: dict[tuple[int, int], int] = {}
-"""Descriptors of databases that were read for a checksum, by device and inode."""
+"""Open descriptors of databases whose checksum was computed, by device and inode."""
 
 
 def _checksum(path: Path) -> int:
     """The CRC-32 of a database.
 
-    Its descriptor stays open: closing it would take away the locks that SQLite holds for this process, and another
-    process would then take the journal for one that nobody needs.
+    Its descriptor stays open: closing it would release the locks that SQLite holds for this process, and another
+    process could then remove the journal.
     """
     for file, descriptor in [*_OPENED.items()]:
-        if not os.fstat(descriptor).st_nlink:  # nobody will open it again
+        if not os.fstat(descriptor).st_nlink:  # a deleted file
             os.close(_OPENED.pop(file))
     about = path.stat()
     descriptor = _OPENED.setdefault((about.st_dev, about.st_ino), -1)
@@ -178,8 +196,8 @@ def is_index(path: Path) -> bool:
     return read_json(path / MANIFEST).get("kind") == "selfsent index"
 
 
-def stamp_of(path: Path) -> tuple[int, int]:
-    """What tells one generation in a directory from another."""
+def segment_version(path: Path) -> tuple[int, int]:
+    """Identity of the segment version in a directory: inode and time of change of its manifest; zeros without one."""
     try:
         about = (path / MANIFEST).stat()
     except OSError:
@@ -187,42 +205,46 @@ def stamp_of(path: Path) -> tuple[int, int]:
     return about.st_ino, about.st_mtime_ns
 
 
-def of_newest(path: Path, make: Callable[[IndexFiles], _T], files: IndexFiles | None = None) -> tuple[IndexFiles, _T]:
-    """The newest generation in a directory, and what is made of it; again, if another takes its place meanwhile.
+def of_newest_segment(
+    path: Path, make: Callable[[IndexFiles], _T], files: IndexFiles | None = None
+) -> tuple[IndexFiles, _T]:
+    """The newest segment version in a directory, and the result of a function of it.
+
+    The function is called again if a newer version replaces the files meanwhile.
 
     Args:
         path: the directory.
-        make: raises `DataError` or `sqlite3.Error` where a generation has gone.
-        files: the newest generation so far.
+        make: the function; it raises `DataError` or `sqlite3.Error` where files have disappeared.
+        files: the newest version so far.
     """
     while True:
-        if files is None or stamp_of(path) != files.stamp:
+        if files is None or segment_version(path) != files.segment_version:
             files = IndexFiles(path)
         try:
             return files, make(files)
         except (DataError, sqlite3.Error):
-            if stamp_of(path) == files.stamp:
+            if segment_version(path) == files.segment_version:
                 raise
 
 
 def new_database(path: Path, columns: Mapping[str, type]) -> sqlite3.Connection:
-    """A new database, not yet safe against a crash."""
+    """A new database, without protection against a crash until its journal is on."""
     db = sqlite3.connect(path, isolation_level=None)
     db.executescript("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA cache_size=-65536;")
-    db.executescript(_SCHEMA.format("".join(f", {cell}" for cell in cells_of(columns).values())))
+    db.executescript(_SCHEMA.format("".join(f", {name}" for name in sql_columns_of(columns).values())))
     return db
 
 
-def make_lookups(db: sqlite3.Connection, id_cell: str | None) -> None:
-    """Indexes by text, by place and by id; quicker made once the tables are full."""
+def make_lookups(db: sqlite3.Connection, id_sql_column: str | None) -> None:
+    """Create the lookups by text, document and id; faster after the tables are full."""
     db.execute("CREATE INDEX texts_key ON texts(key)")
-    db.execute("CREATE INDEX inputs_slot ON inputs(slot)")
-    if id_cell:
-        db.execute(f"CREATE INDEX inputs_id ON inputs({id_cell})")
+    db.execute("CREATE INDEX inputs_doc_id ON inputs(doc_id)")
+    if id_sql_column:
+        db.execute(f"CREATE INDEX inputs_id ON inputs({id_sql_column})")
 
 
-def cells_of(columns: Mapping[str, type]) -> dict[str, str]:
-    """Names in the database for the carried columns: names of a user may be any text."""
+def sql_columns_of(columns: Mapping[str, type]) -> dict[str, str]:
+    """Names in the database for the carried columns, whose own names may be any text."""
     return {name: f"c{i}" for i, name in enumerate(name for name in columns if name not in ("row", "sentence", "text"))}
 
 
@@ -241,16 +263,16 @@ def condition(where: str | Sequence[str] | None, columns: Mapping[str, type]) ->
         >>> condition("team=sales", {"team": str})
         ("c0 IN (?)", ['sales'])
     """
-    cells, parts, values = cells_of(columns), list[str](), list[Any]()
+    sql_columns, parts, values = sql_columns_of(columns), list[str](), list[Any]()
     for each in [where] if isinstance(where, str) else where or ():
         found = _CONDITION.fullmatch(each)
         if not found:
             raise SettingsError(f"`where` {each!r} is no condition: give column=value, or one with !=, <, <=, > or >=")
         name, sign, value = found["name"], found["sign"], found["value"]
-        if name not in cells:
-            known = guess(name, tuple(cells)) if cells else "give --keep when you make it"
+        if name not in sql_columns:
+            known = guess(name, tuple(sql_columns)) if sql_columns else "give --keep when you make it"
             raise SettingsError(f"`where` {each!r}: the index has no column {name!r}; {known}")
-        cell, kind = cells[name], columns[name]
+        column, kind = sql_columns[name], columns[name]
         if sign in ("=", "!="):
             try:
                 parted = next(csv.reader([value], skipinitialspace=True), []) or [""]
@@ -258,19 +280,19 @@ def condition(where: str | Sequence[str] | None, columns: Mapping[str, type]) ->
                 raise SettingsError(f"`where` {each[:60]!r}: {error}") from None
             wanted = [_value(part, kind, name) for part in parted]
             marks = ", ".join("?" * len(wanted))
-            empty = f"{cell} IS NULL" if "" in wanted or sign == "!=" else "0"
-            parts.append(f"({empty} OR {cell} {'NOT ' * (sign == '!=')}IN ({marks}))")
+            empty = f"{column} IS NULL" if "" in wanted or sign == "!=" else "0"
+            parts.append(f"({empty} OR {column} {'NOT ' * (sign == '!=')}IN ({marks}))")
             values += wanted
         else:
             wanted = [_value(value, kind, name)]
-            compared = f"substr({cell}, 1, {len(value)})" if kind is str else cell
+            compared = f"substr({column}, 1, {len(value)})" if kind is str else column
             parts.append(f"{compared} {sign} ?")
             values += wanted
     return " AND ".join(parts), values
 
 
 def _value(text: str, kind: type, name: str) -> Any:
-    """A value of a condition as its column holds it."""
+    """A value of a condition in the type of its column."""
     if kind is str or not text:
         return text
     try:
@@ -280,7 +302,7 @@ def _value(text: str, kind: type, name: str) -> Any:
 
 
 def in_groups(values: Iterable[Any], size: int = 500) -> Iterator[tuple[list[Any], str]]:
-    """Values in groups, each with as many question marks: SQLite limits the parameters of a statement."""
+    """Values in groups with their question marks, because SQLite limits the parameters of a statement."""
     left = list(values)
     for start in range(0, len(left), size):
         group = left[start : start + size]

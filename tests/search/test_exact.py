@@ -22,12 +22,12 @@ def test_search_is_exact(encoder, corpus, sentences, chunk, monkeypatch):
     wanted = encode(encoder, queries).astype(np.float64)
     cosines = wanted @ vectors.T / np.linalg.norm(wanted, axis=1)[:, None] / np.linalg.norm(vectors, axis=1)
     told = []
-    found = search(encoder, corpus, queries, top=5, advance=told.append, word_weight=0)
+    found = search(encoder, corpus, queries, top=5, advance=told.append, lexical_weight=0)
     assert sum(told) == 70
     for hits, expected in zip(found, cosines, strict=True):
         assert [hit.row for hit in hits] == np.argsort(-expected, kind="stable")[:5].tolist()
-        np.testing.assert_allclose([hit.cosine for hit in hits], np.sort(expected)[::-1][:5], atol=1e-5)
-    assert found[1][0][:3] == (3, pytest.approx(1, abs=1e-5), 0)
+        np.testing.assert_allclose([hit.dense_score for hit in hits], np.sort(expected)[::-1][:5], atol=1e-5)
+    assert found[1][0][:4] == (3, *[pytest.approx(1, abs=1e-5)] * 2, 0)
 
 
 def test_more_is_asked_for_than_there_is(encoder, corpus):
@@ -39,25 +39,25 @@ def test_more_is_asked_for_than_there_is(encoder, corpus):
 @pytest.mark.parametrize("chunk", [7, 4096])
 def test_words_are_weighed_beside_the_cosine(encoder, corpus, sentences, chunk, monkeypatch):
     monkeypatch.setattr("selfsent.models.encoding.CHUNK", chunk)
-    monkeypatch.setattr("selfsent.search.nearest._COUNTED_TOGETHER", 11)
+    monkeypatch.setattr("selfsent.search.exact._COUNTED_TOGETHER", 11)
     queries = ["ba de fi", sentences[3], "nothing of it"]
-    cosines = {hit.row: hit.cosine for hit in search(encoder, corpus, queries, 70, word_weight=0)[0]}
+    cosines = {hit.row: hit.dense_score for hit in search(encoder, corpus, queries, 70, lexical_weight=0)[0]}
     terms = [words_of(text) for text in sentences]
     for query, hits in zip(
-        queries, search(encoder, corpus, queries, 70, word_weight=0.7, language="none"), strict=True
+        queries, search(encoder, corpus, queries, 70, lexical_weight=0.7, language="none"), strict=True
     ):
         shared = [naive.bm25_share(words_of(query), text, terms) for text in terms]
-        np.testing.assert_allclose([hit.words for hit in hits], [shared[hit.row] for hit in hits], atol=1e-5)
-        scores = [hit.cosine + 0.7 * hit.words for hit in hits]
+        np.testing.assert_allclose([hit.lexical_score for hit in hits], [shared[hit.row] for hit in hits], atol=1e-5)
+        scores = [hit.dense_score + 0.7 * hit.lexical_score for hit in hits]
         assert scores == sorted(scores, reverse=True)
         if query == queries[0]:
-            assert {hit.row: hit.cosine for hit in hits} == pytest.approx(cosines, abs=1e-6)
-            few = search(encoder, corpus, queries, 4, word_weight=0.7, language="none")[0]
+            assert {hit.row: hit.dense_score for hit in hits} == pytest.approx(cosines, abs=1e-6)
+            few = search(encoder, corpus, queries, 4, lexical_weight=0.7, language="none")[0]
             assert [hit.row for hit in few] == [hit.row for hit in hits[:4]]
 
 
 def test_a_query_without_known_words_ranks_by_the_cosine(encoder, corpus):
-    alone, both = (search(encoder, corpus, ["xq zw!"], 70, word_weight=weight)[0] for weight in (0, 3))
+    alone, both = (search(encoder, corpus, ["xq zw!"], 70, lexical_weight=weight)[0] for weight in (0, 3))
     assert [hit.row for hit in alone] == [hit.row for hit in both]
 
 
@@ -65,11 +65,11 @@ def test_the_encoder_says_what_words_weigh_and_the_texts_their_language(encoder,
     texts = ["the printers are printing", "an old house by the sea", "we shall go there in spring"]
     corpus = read_corpus(texts, cache=tmp_path)
     monkeypatch.setattr(encoder, "lexical_weight", 0.0)
-    assert {hit.words for hit in search(encoder, corpus, ["printer"])[0]} == {0}
+    assert {hit.lexical_score for hit in search(encoder, corpus, ["printer"])[0]} == {0}
     monkeypatch.setattr(encoder, "lexical_weight", 100.0)
     (hits,) = search(encoder, corpus, ["printer"])
-    assert (hits[0].row, hits[0].words > 0.3) == (0, True)
-    assert {hit.words for hit in search(encoder, corpus, ["printer"], language="none")[0]} == {0}
+    assert (hits[0].row, hits[0].lexical_score > 0.3) == (0, True)
+    assert {hit.lexical_score for hit in search(encoder, corpus, ["printer"], language="none")[0]} == {0}
     with pytest.raises(SettingsError, match="there is no language 'klingon'"):
         search(encoder, corpus, ["printer"], language="klingon")
 
@@ -77,7 +77,7 @@ def test_the_encoder_says_what_words_weigh_and_the_texts_their_language(encoder,
 @pytest.mark.parametrize("weight", [-0.1, float("nan"), float("inf"), 1001.0])
 def test_a_weight_that_is_none(encoder, corpus, weight):
     with pytest.raises(SettingsError, match="the weight of words is"):
-        search(encoder, corpus, ["ba"], word_weight=weight)
+        search(encoder, corpus, ["ba"], lexical_weight=weight)
 
 
 @pytest.mark.parametrize(("kind", "default"), [("static", 1.5), ("bert", 0.5)])

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from selfsent.search.index_state import _largest
+from selfsent.index.snapshot import _largest
 
 
 @pytest.mark.parametrize("kinds", [3, 100, 10**6])

@@ -1,0 +1,131 @@
+"""BM25: the formula, and the scores of some queries over a stream of texts."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from selfsent.lexical.analyzer import Analyzer
+
+K1, B = 1.2, 0.75
+"""Saturation of term frequency, and strength of length normalisation."""
+
+
+class BM25Stats(NamedTuple):
+    r"""The statistics of a collection that BM25 reads, and its formula (Robertson et al., 1994, as in Lucene).
+
+    With tf occurrences of the term t in a text of length \|d\|, df texts that hold t, and n texts of mean length L:
+
+        s(q, d) = Σ_{t in q} idf(t) · tf / (tf + k1 (1 - b + b |d| / L)) / Σ_{t in q} idf(t)
+        idf(t)  = ln(1 + (n - df + 1/2) / (df + 1/2))
+
+    The denominator is the upper bound of the numerator, so s is between 0 and 1.
+
+    Args:
+        n_docs: number of texts, n.
+        mean_length: mean number of terms in a text, L; 0 without texts.
+    """
+
+    n_docs: int
+    mean_length: float
+
+    @classmethod
+    def of(cls, lengths: NDArray[np.float32]) -> BM25Stats:
+        """The statistics of texts with these numbers of terms (n,)."""
+        return cls(len(lengths), float(lengths.mean()) if len(lengths) else 0.0)
+
+    def idf(self, frequencies: Any) -> Any:
+        """Inverse document frequency of terms, by the number of texts that hold each: a number or an array."""
+        return np.log1p((self.n_docs - frequencies + 0.5) / (frequencies + 0.5))
+
+    def length_norms(self, lengths: NDArray[np.float32]) -> NDArray[np.float32]:
+        """k1 (1 - b + b |d| / L) for texts with these numbers of terms (n,)."""
+        return (K1 * (1 - B + B * lengths / max(self.mean_length, 1e-9))).astype(np.float32)
+
+
+def saturated(counts: NDArray[np.float32], length_norms: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Tf / (tf + k1 (1 - b + b |d| / L)) for occurrences tf of a term (n,) in texts with these `length_norms` (n,)."""
+    return counts / (counts + length_norms)
+
+
+class BM25:
+    """BM25 of some queries over a stream of texts; see `BM25Stats` for the formula.
+
+    Only terms of the queries are kept: 8 bytes for each of them in each text that has it.
+
+    Args:
+        queries: (q,) texts.
+        analyzer: makes terms of queries and texts.
+
+    Example:
+        >>> bm25 = BM25(["red cars"], Analyzer("english"))
+        >>> bm25.add(["a red car", "a blue car", "rain"])
+        >>> (bm25.queries @ bm25.texts.T).toarray().round(2)
+        array([[0.42, 0.14, 0.  ]], dtype=float32)
+    """
+
+    def __init__(self, queries: Sequence[str], analyzer: Analyzer) -> None:
+        self._analyzer = analyzer
+        self._queries = [analyzer(query) for query in queries]
+        self._columns = {term: column for column, term in enumerate(dict.fromkeys(t for q in self._queries for t in q))}
+        self._found, self._counts, self._ends = array("i"), array("f"), array("q", [0])
+        self._lengths = array("i")
+
+    def add(self, texts: Sequence[str]) -> None:
+        """Add texts."""
+        for text in texts:
+            terms = self._analyzer(text)
+            held = Counter(self._columns[term] for term in terms if term in self._columns)
+            self._found.extend(held.keys())
+            self._counts.extend(held.values())
+            self._ends.append(len(self._found))
+            self._lengths.append(len(terms))
+
+    @property
+    def texts(self) -> Any:
+        """The weights of the terms of each text, (n, terms) sparse."""
+        from scipy.sparse import csr_matrix
+
+        counts, lengths = np.array(self._counts, np.float32), np.array(self._lengths, np.float32)
+        norms = BM25Stats.of(lengths).length_norms(lengths)
+        weights = saturated(counts, np.repeat(norms, np.diff(self._ends)))
+        return csr_matrix((weights, np.array(self._found), np.array(self._ends)), (len(lengths), len(self._columns)))
+
+    @property
+    def queries(self) -> Any:
+        """The share of each term in the maximum of its query, (q, terms) sparse: rows add up to 1, or to 0."""
+        from scipy.sparse import csr_matrix
+
+        stats = BM25Stats(len(self._lengths), 0.0)  # the length of a query does not count
+        idf = stats.idf(np.bincount(self._found, minlength=len(self._columns)))
+        columns = np.array([self._columns[term] for terms in self._queries for term in terms], np.int64)
+        ends = np.cumsum([0, *map(len, self._queries)])
+        rows = csr_matrix((idf[columns], columns, ends), (len(self._queries), len(self._columns)), dtype=np.float32)
+        rows.sum_duplicates()
+        totals = np.asarray(rows.sum(axis=1)).ravel()
+        rows.data /= np.repeat(np.where(totals > 0, totals, 1), np.diff(rows.indptr))
+        return rows
+
+
+def score_postings(
+    stats: BM25Stats, postings: Iterable[tuple[NDArray[np.int64], NDArray[np.float32], int]], n_docs: int
+) -> NDArray[np.float32]:
+    """BM25 of one query for every document of an inverted index, (n_docs,).
+
+    Args:
+        stats: of the documents.
+        postings: for each distinct term of the query, the documents that hold it, ascending (df,), its `saturated`
+            counts there (df,), and its occurrences in the query.
+        n_docs: length of the result: document ids are below it.
+    """
+    scores, total = np.zeros(n_docs, np.float32), 0.0
+    for doc_ids, weights, times in postings:
+        idf = times * float(stats.idf(len(doc_ids)))
+        scores[doc_ids] += np.float32(idf) * weights
+        total += idf
+    return scores / np.float32(total) if total else scores
