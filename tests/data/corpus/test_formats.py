@@ -2,6 +2,8 @@ import csv
 import gzip
 import sys
 
+import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -39,6 +41,23 @@ READ = {
     "nulls.parquet": (parquet_bytes(text=["a", None, "b", ""]), ["a", "b"]),
     "surrogates.jsonl": ('{"text": "bad \\ud800 one"}\n{"text": "fine"}\n', ["bad one", "fine"]),
     "markup.txt": ("<script>alert(1)</script>\n&lt;b&gt;\n", ["<script>alert(1)</script>", "&lt;b&gt;"]),
+    "lines.tsv": (
+        'id\ttext\n1\t"The printer is dead.\n\nHelp"\r\n2\t"""no""\tand left"\n3\t"open\n',
+        [
+            "The printer is dead. Help",
+            '"no" and left',
+            '"open',
+        ],
+    ),
+    "one.tsv": ('text\n"The printer is dead.\nHelp"\nblack\n', ["The printer is dead. Help", "black"]),
+    "inches.tsv": ('text\tid\n"5 by 4\t1"\n"6" wide\t2\n', ['"5 by 4', '"6" wide']),
+    "tabs.csv": ("id\ttext\n1\tone, two; three\n2\tfour\n", ["one, two; three", "four"]),
+    "comma_header.csv": ('"id";"Body, full";"text"\n1;x;"a, b"\n2;y;c\n', ["a, b", "c"]),
+    "mixed_header.csv": ("id;Body, full;text\n1;x;a\n2;y;c\n", ["a", "c"]),
+    "excel.csv": ("sep=;\ntext;a, b\none;1\ntwo;2\n", ["one", "two"]),
+    "crlf.csv": ('text,id\r\n"one\r\ntwo",1\r\nthree,2\r\n', ["one two", "three"]),
+    "nan.jsonl": ('{"text": "a"}\n{"text": NaN}\n{"text": "b"}\n', ["a", "b"]),
+    "u2028.jsonl": ('{"text": "a\u2028b\u0085c"}\n{"text": "d"}\n', ["a b c", "d"]),
     "blank.csv": ("\n \n\ntext,a\none,1\ntwo,2\n", ["one", "two"]),
     "blank.tsv": ("\n\ntext\ta\none\t1\ntwo\t2\n", ["one", "two"]),
 }
@@ -75,6 +94,11 @@ def test_a_line_of_50_megabytes_is_cut_in_bounded_memory(read, write):
 
 BAD = {
     "utf8.txt": (b"good\nfine\r\nbad \xe9 one\n", r", line 3: not UTF-8 \(byte 0xE9\)"),
+    "cp1252.csv": (b"text\nDon\x92t\n", r", line 2: not UTF-8 \(byte 0x92\): .*iconv -f cp1252 -t utf-8"),
+    "open.tsv": (
+        b'id\ttext\n1\ta\n2\t"b\n3\tc\td\n',
+        ", line 4: 3 columns where the header has 2: is a quote not closed",
+    ),
     "utf8.csv": (b"text\ngood\n\xff\xff\n", r", line 3: not UTF-8 \(byte 0xFF\)"),
     "utf8.jsonl": (b'{"text": "a"}\n{"text": "\xc3"}\n', r", line 2: not UTF-8"),
     "cut.txt": (b"good\nfine\ncut \xe2\x82", r", line 3: not UTF-8 \(byte 0xE2\)"),
@@ -182,3 +206,60 @@ class TestBombs:
     def test_ordinary_text_is_far_from_it(self, read, write):
         rows = "text\n" + "".join(f"row {n} of a log at {n * 7919 % 86400} seconds\n" for n in range(40_000))
         assert len(read(write("x.csv.gz", gzip.compress(rows.encode())))) == 40_000
+
+
+def test_a_file_of_open_quotes_takes_no_square(read, write):
+    for opening in ('"a', '"""', '""x'):
+        lines = f"{opening}\n" * 2 + '""x\n' * 100_000
+        assert len(read(write("x.tsv", f"text\n{lines}end\n")).texts()) > 1
+    assert read(write("y.tsv", "text\ta\n" + 'x\t"\n' * 50_000 + "end\t1\n")).texts() == ["x", "end"]
+
+
+WIDE = 9007199254740993
+"""An integer that no float holds."""
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".parquet", "rows", "columns"])
+def test_ids_of_many_digits_keep_them(suffix, read, write):
+    texts, ids = ["one", "two", "three"], [WIDE, 1234567890123456789, 5]
+    table = {"text": texts, "id": ids}
+    rows = [{"text": text, "id": number} for text, number in zip(texts, ids, strict=True)]
+    if suffix == "rows":
+        source = rows
+    elif suffix == "columns":
+        source = table
+    elif suffix == ".jsonl":
+        source = write("x.jsonl", jsonl_bytes(rows))
+    elif suffix == ".parquet":
+        source = write("x.parquet", parquet_bytes(**table))
+    else:
+        sign = "\t" if suffix == ".tsv" else ","
+        source = write(
+            f"x{suffix}", "\n".join(sign.join(map(str, row.values())) for row in [{"text": "text", "id": "id"}, *rows])
+        )
+    found = read(source, carry="id").input_rows.describe(np.arange(3))["id"]
+    assert list(map(str, found)) == list(map(str, ids))
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", "rows", "columns"])
+def test_ids_beside_a_float_are_as_they_were_written(suffix, read, write):
+    rows = [{"text": "one", "id": WIDE}, {"text": "two", "id": 1.5}]
+    source = {
+        ".csv": lambda: write("x.csv", f"text,id\none,{WIDE}\ntwo,1.5\n"),
+        ".jsonl": lambda: write("x.jsonl", jsonl_bytes(rows)),
+        "rows": lambda: rows,
+        "columns": lambda: {name: [row[name] for row in rows] for name in ("text", "id")},
+    }[suffix]()
+    found = read(source, carry="id").input_rows.describe(np.arange(2))["id"]
+    assert list(map(str, found)) == [str(WIDE), "1.5"]
+
+
+def test_missing_values_of_rows_are_empty(read):
+    frame = pd.DataFrame(
+        {"text": ["a", None, "b"], "team": ["x", float("nan"), "y"], "when": pd.to_datetime(["2026", None, "2026"])}
+    )
+    corpus = read(frame.to_dict("records"), carry="team,when")
+    assert corpus.texts() == ["a", "b"]
+    assert corpus.input_rows.describe(np.arange(3))["team"] == ["x", None, "y"]
+    assert corpus.input_rows.describe(np.arange(3))["when"][1] is None
+    assert read({"text": ["a", float("nan"), "b"]}).texts() == ["a", "b"]

@@ -25,6 +25,7 @@ _NATURAL = (
     (("question", "query"), ("answer", "response", "reply")),
 )
 """Names of columns that go with each other: a text of the first kind asks for one of the second."""
+WIDE = "wide"
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 """An integer as a program writes it: 0042 stays text."""
 
@@ -188,11 +189,11 @@ def is_missing(value: Any) -> bool:
 
 
 def _as_text(value: Any) -> str | None:
-    return value if isinstance(value, str) else "" if value is None else None
+    return value if isinstance(value, str) else "" if is_missing(value) else None
 
 
 def _as_name(value: Any) -> str | None:
-    if value is None or isinstance(value, list | dict | bytes) or (isinstance(value, float) and math.isnan(value)):
+    if is_missing(value) or isinstance(value, list | dict | bytes):
         return None
     return _encodable(str(value).strip()) or None
 
@@ -207,10 +208,11 @@ def _as_number(value: Any) -> float | None:
 
 def _as_carried(value: Any, typed: bool) -> bool | int | float | str | None:
     """A carried value as results store it; in formats without types, text that is an integer becomes an int."""
-    if value is None or isinstance(value, bool):
+    value = value.item() if isinstance(value, np.generic) else value
+    if is_missing(value):
+        return None
+    if isinstance(value, bool) or (isinstance(value, float) and not math.isinf(value)):
         return value
-    if isinstance(value, float) and not math.isinf(value):
-        return None if math.isnan(value) else value
     if isinstance(value, int):
         return value if abs(value) < 1 << 63 else str(value)
     if isinstance(value, bytes):
@@ -224,8 +226,18 @@ def _encodable(text: str) -> str:
     return text.encode(errors="ignore").decode()
 
 
+def kind_of(value: Any) -> str:
+    """The kind of a carried value, as for `common_kind`."""
+    return WIDE if isinstance(value, int) and int(float(value)) != value else type(value).__name__
+
+
 def common_kind(kinds: Collection[str]) -> str:
-    """The kind of column, of `bool`, `int`, `float` and `str`, that holds values of all these kinds."""
+    """The kind of column, of `bool`, `int`, `float` and `str`, that holds values of all these kinds.
+
+    `wide` are integers that no float holds, such as ids of 19 digits.
+    """
+    if WIDE in kinds:
+        kinds = {*kinds} - {WIDE} | ({"str"} if "float" in kinds else {"int"})
     return next(iter(kinds)) if len(kinds) == 1 else "float" if set(kinds) == {"int", "float"} else "str"
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain, pairwise, repeat
 from pathlib import Path
@@ -30,6 +32,13 @@ from selfsent.errors import first_line
 
 if TYPE_CHECKING:
     from selfsent.data.corpus.remote import RemoteFile
+
+
+_SEPARATOR = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
+"""A line with which Excel says what separates cells."""
+_IN_QUOTES = re.compile(r'"[^"]*(?:"|$)')
+_MOST_LINES = 10_000
+"""Most lines of a cell between quotes in a file with tabs."""
 
 
 def read_file(path: Path | RemoteFile, columns: Columns) -> Iterator[Batch]:
@@ -85,19 +94,32 @@ def read_text(file: IO[bytes], name: str, columns: Columns) -> Iterator[Batch]:
 
 
 def read_csv(file: IO[bytes], name: str, columns: Columns) -> Iterator[Batch]:
-    """A header, then rows; quoting as in RFC 4180; semicolons where the header has them and no comma."""
-    lines, blank = _lines(file, name), 0
-    while (header := next(lines, "")) and not header.strip():
+    """A header, then rows; quoting as in RFC 4180, between commas, semicolons or tabs as the header has them."""
+    lines, blank, delimiter = _lines(file, name), 0, ""
+    while (header := next(lines, "")) and (not header.strip() or _SEPARATOR.fullmatch(header)):
+        found = _SEPARATOR.fullmatch(header)
+        delimiter = found[1] if found else delimiter
         blank += 1
     limit = csv.field_size_limit()
     # The limit is global to the process: never lowered, and restored afterwards.
     csv.field_size_limit(max(limit, LONGEST_RECORD))
     try:
-        delimiter = ";" if ";" in header and "," not in header else ","
+        delimiter = delimiter or _delimiter(header, columns)
         reader = csv.reader(chain(repeat("\n", blank), [header], lines), delimiter=delimiter, strict=True)
         yield from _read_cells(_csv_rows(reader, name), name, columns)
     finally:
         csv.field_size_limit(limit)
+
+
+def _delimiter(header: str, columns: Columns) -> str:
+    """What separates the names of a header outside of quotes: where signs differ, that which gives the wanted ones."""
+    bare = _IN_QUOTES.sub("", header)
+    known = [sign for sign in ",;\t" if sign in bare]
+    for sign in known:
+        names = [cell.strip() for cell in next(csv.reader([header], delimiter=sign), [])]
+        if {*columns.wanted} <= {*names}:
+            return sign
+    return known[0] if known else ","
 
 
 def _csv_rows(reader: Any, name: str) -> Iterator[tuple[int, list[str]]]:
@@ -112,9 +134,74 @@ def _csv_rows(reader: Any, name: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def read_tsv(file: IO[bytes], name: str, columns: Columns) -> Iterator[Batch]:
-    """A header, then rows split at tabs; a cell that is quoted as a whole loses its quotes, any other quote is text."""
-    rows = ([_unquote(cell) for cell in line.rstrip("\n").split("\t")] for line in _lines(file, name))
-    return _read_cells(enumerate((row if row != [""] else [] for row in rows), start=1), name, columns)
+    """A header, then rows split at tabs; a cell that is quoted as a whole loses its quotes, any other quote is text.
+
+    Between its quotes a cell holds tabs and line ends, as pandas and Excel write them, where this gives the row as many
+    cells as the header has.
+    """
+    lines = (line.rstrip("\n") for line in _lines(file, name))
+    return _read_cells(split_tabs(lines), name, columns, "is a quote not closed, or a tab in a text without quotes?")
+
+
+def split_tabs(lines: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
+    """The rows of a file with tabs, each with the number of its first line; blank ones are empty.
+
+    Args:
+        lines: without their ends.
+    """
+    source, waiting, number, width = iter(lines), deque[str](), 1, 0
+
+    def ahead(count: int) -> str | None:
+        """The line so many lines on, from 0; None at the end."""
+        while len(waiting) <= count and (line := next(source, None)) is not None:
+            waiting.append(line)
+        return waiting[count] if count < len(waiting) else None
+
+    while (line := ahead(0)) is not None:
+        plain, used = [_unquote(cell) for cell in line.split("\t")], 1
+        if line.startswith('"') or '\t"' in line:
+            quoted, taken = _quoted_cells(ahead)
+            if len(quoted) == width or (not width and taken == 1 and quoted):
+                plain, used = quoted, taken
+        if line:
+            width = width or len(plain)
+        for _ in range(used):
+            waiting.popleft()
+        yield number, plain if line else []
+        number += used
+
+
+def _quoted_cells(ahead: Callable[[int], str | None]) -> tuple[list[str], int]:
+    """The cells of a row, quotes honoured, and over how many lines they go; no cells where a quote is not closed."""
+    text, used, at, cells = ahead(0) or "", 1, 0, list[str]()
+    while True:
+        end, begun = -1, used
+        if text.startswith('"', at):
+            end, scan = -1, at + 1
+            while (end := text.find('"', scan)) < 0 or text.startswith('"', end + 1):
+                if end >= 0:
+                    scan = end + 2
+                    continue
+                line = ahead(used) if used < _MOST_LINES and len(text) < LONGEST_RECORD else None
+                if line is None:
+                    return [], 1
+                scan, used = len(text) + 1, used + 1
+                text += f"\n{line}"
+            if text[end + 1 : end + 2] not in ("", "\t"):  # a quote within: a text that begins with one
+                if used > begun:
+                    return [], 1
+                end = -1
+        if end >= 0:
+            cells.append(text[at + 1 : end].replace('""', '"'))
+            at = end + 1
+        else:
+            end = text.find("\t", at)
+            end = len(text) if end < 0 else end
+            cells.append(text[at:end])
+            at = end
+        if at == len(text):
+            return cells, used
+        at += 1
 
 
 def _unquote(cell: str) -> str:
@@ -215,7 +302,9 @@ READERS: dict[str, Callable[[IO[bytes], str, Columns], Iterator[Batch]]] = {
 }
 
 
-def _read_cells(rows: Iterator[tuple[int, list[str]]], name: str, columns: Columns) -> Iterator[Batch]:
+def _read_cells(
+    rows: Iterator[tuple[int, list[str]]], name: str, columns: Columns, doubt: str = "is a text unquoted?"
+) -> Iterator[Batch]:
     """Batches from numbered rows of cells, the first of which is the header."""
     header = [cell.strip() for cell in next((cells for _, cells in rows if cells), [])]
     if not header:
@@ -234,7 +323,7 @@ def _read_cells(rows: Iterator[tuple[int, list[str]]], name: str, columns: Colum
         if not row or (len(header) == 1 and row[0].isspace()):  # other readers skip such lines too
             continue
         if len(row) != len(header):
-            fail(name, f"{len(row)} columns where the header has {len(header)}: is a text unquoted?", number)
+            fail(name, f"{len(row)} columns where the header has {len(header)}: {doubt}", number)
         wanted = [row[index] for index in indices]
         kept.append(wanted)
         numbers.append(number)

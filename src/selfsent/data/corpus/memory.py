@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from selfsent.data.corpus.batch import Batch, Columns, batch_rows, batched, check_header, is_missing, make_batch
+from selfsent.data.corpus.batch import (
+    BATCH_ROWS,
+    Batch,
+    Columns,
+    batch_rows,
+    batched,
+    check_header,
+    is_missing,
+    make_batch,
+)
 from selfsent.errors import CorpusError, first_line
 
 _NAME = "the table given from Python"
@@ -27,13 +36,18 @@ def read_memory(source: Any, columns: Columns) -> Iterator[Batch]:
     """
     import pyarrow as pa
 
+    if isinstance(source, Mapping) and all(isinstance(values, list | tuple) for values in source.values()):
+        if len({len(values) for values in source.values()}) > 1:
+            raise CorpusError(f"{_NAME} cannot be read: its columns are not of one length")
+        source = [dict(zip(source, row, strict=True)) for row in zip(*source.values(), strict=True)] or source
+    if isinstance(source, list | tuple):
+        yield from _read_rows(source, columns)
+        return
     try:
         if hasattr(source, "with_format") and hasattr(source, "column_names"):  # a Dataset, perhaps of chosen rows
             table = source.with_format("arrow")[:]
         elif isinstance(source, Mapping):
             table = pa.table({name: pa.array(values, from_pandas=True) for name, values in source.items()})
-        elif isinstance(source, list | tuple):
-            table = pa.Table.from_pylist(list(source))
         else:
             table = pa.table(source)
         check_header(table.column_names, _NAME, columns)
@@ -44,6 +58,18 @@ def read_memory(source: Any, columns: Columns) -> Iterator[Batch]:
     for batch in table.to_batches(batch_rows(table.num_rows, table.nbytes)):
         yield make_batch(batch.to_pydict(), _NAME, columns, range(start, start + batch.num_rows))
         start += batch.num_rows
+
+
+def _read_rows(rows: Sequence[Mapping[str, Any]], columns: Columns) -> Iterator[Batch]:
+    """A list of rows by name, with the columns of the first: NaN is empty, and a column may mix kinds."""
+    check_header(list(rows[0]), _NAME, columns)
+    for start in range(0, len(rows), BATCH_ROWS):
+        part = rows[start : start + BATCH_ROWS]
+        for number, row in enumerate(part, start=start + 1):
+            if not isinstance(row, Mapping):
+                raise CorpusError(f"{_NAME}, row {number}: {type(row).__name__} in a list of rows by name")
+        values = {wanted: [row.get(wanted) for row in part] for wanted in columns.wanted}
+        yield make_batch(values, _NAME, columns, range(start + 1, start + 1 + len(part)))
 
 
 def read_texts(texts: Iterable[Any], columns: Columns) -> Iterator[Batch]:

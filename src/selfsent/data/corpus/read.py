@@ -22,7 +22,7 @@ from selfsent.data.corpus.table import Corpus, open_corpus
 from selfsent.errors import CorpusError, SettingsError
 from selfsent.files import cache_folder, new_folder
 
-_VERSION = 4
+_VERSION = 5
 """Version of the table format and of cleaning, splitting and harvesting; raise it when one of them changes."""
 _SAMPLE, _BEGINNING = 1000, 5000
 """Texts sampled to decide whether to split all of them, and the characters read of each."""

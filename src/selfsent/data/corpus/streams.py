@@ -147,7 +147,7 @@ def line_lists(file: IO[bytes], name: str, longest: int, refuse: bool) -> Iterat
         except UnicodeDecodeError as error:
             line = number + len(re.findall(rb"\r\n?|\n", error.object[: error.start]))
             byte = error.object[error.start]
-            fail(name, f"not UTF-8 (byte 0x{byte:02X}): convert it, for example with iconv -f latin1 -t utf-8", line)
+            fail(name, f"not UTF-8 (byte 0x{byte:02X}): convert it, for example with iconv -f cp1252 -t utf-8", line)
         tail = lines.pop()
         if len(tail) > longest:
             if refuse:

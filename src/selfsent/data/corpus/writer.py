@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from selfsent.data.corpus.batch import common_kind
+from selfsent.data.corpus.batch import common_kind, kind_of
 from selfsent.data.corpus.streams import fail
 from selfsent.data.corpus.table import CARRIED, CORPUS_ROWS, DESCRIPTION, FIRST, SOURCE_ROWS, TABLE, read_column
 from selfsent.integrity import checksums, signed
@@ -113,7 +113,7 @@ class InputRowsFile:
         if self._carried is None or not columns[0]:
             return
         for found, values in zip(self._found.values(), columns, strict=True):
-            found.update(type(value).__name__ for value in values if value is not None)
+            found.update(kind_of(value) for value in values if value is not None)
         self._carried.append([list(map(json.dumps, values)) for values in columns])
 
     def close(self) -> list[bytes]:

@@ -16,8 +16,8 @@ import numpy as np
 from selfsent.data.corpus.batch import Columns
 from selfsent.data.corpus.clean import clean as cleaned
 from selfsent.data.corpus.cleaners import Cleaners
-from selfsent.data.corpus.formats import format_of, read_file, stem_of
-from selfsent.data.corpus.streams import chunks, open_file
+from selfsent.data.corpus.formats import format_of, read_file, split_tabs, stem_of
+from selfsent.data.corpus.streams import LONGEST_RECORD, line_lists, open_file
 from selfsent.display import counted
 from selfsent.errors import CorpusError, DataError, SettingsError
 from selfsent.evaluation.datasets.declared import Rows, fingerprint
@@ -105,21 +105,23 @@ def read_tabs(path: Path, names: tuple[str, ...]) -> tuple[list[list[str]], str]
     """
     try:
         with open_file(path) as file:
-            lines = b"".join(chunks(file, str(path))).decode("utf-8-sig").split("\n")
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path} is not UTF-8 (byte {error.start}): save it as UTF-8") from error
+            read = line_lists(file, str(path), LONGEST_RECORD, refuse=True)
+            lines = [line for _, lines in read for line in lines]
     except OSError as error:  # truncated, or not of the format of its suffix
         raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
     except CorpusError as error:
         raise DataError(str(error)) from error
-    first = [field.strip().casefold() for field in lines[0].split("\t")]
+    # Quotes are text but in .tsv, as in a corpus.
+    quoted = format_of(path) == ".tsv"
+    rows = list(split_tabs(lines)) if quoted else [(number, line.split("\t")) for number, line in enumerate(lines, 1)]
+    first = [field.strip().casefold() for field in rows[0][1]] if rows else []
     order = [first.index(name) for name in names] if set(names) <= set(first) else list(range(len(names)))
     heading = order != [*range(len(names))] or _is_heading(first, names)
     table = []
-    for number, line in enumerate(lines, 1):
-        if not line.strip() or (number == 1 and heading):
+    for number, cells in rows:
+        fields = [field.strip() for field in cells]
+        if not any(fields) or (number == 1 and heading):
             continue
-        fields = [field.strip() for field in line.split("\t")]
         if len(fields) <= max(order) or (names[-1] in _NO_TEXT and not fields[order[-1]]):
             raise DataError(f"{path}, line {number}: expected {', '.join(names)}, separated by tabs")
         table.append([fields[index] for index in order])
