@@ -80,7 +80,7 @@ def test_export(selfsent, model, tmp_path, monkeypatch):
 
     def export(encoder, *how):
         asked.append(how)
-        return Exported(True, 32, 96, "", 1e-7, 0.95)
+        return Exported(True, 32, 96, {}, {}, 1e-7, 0.95)
 
     monkeypatch.setattr("selfsent.models.export.export", export)
     done = selfsent("export", model, "--normalize", "--output", tmp_path / "graph")

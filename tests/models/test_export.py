@@ -49,7 +49,9 @@ def test_the_graph_gives_the_vectors_of_torch(encoder, exported):
     assert sorted(path.name for path in output.iterdir()) == ["export.json", "model.onnx", "tokenizer.json"]
     assert said.largest_difference < 1e-5
     assert not said.normalized
-    assert json.loads((output / "export.json").read_text())["size"] == said.size == 32
+    about = json.loads((output / "export.json").read_text())
+    assert about["size"] == said.size == 32
+    assert about["prompts"] == {"text": "", "query": "", "document": ""}
     sentences = ["ba", *tiny.make_sentences(20), "ko mi " * 300]
     expected = encode(encoder, sentences)
     scale = np.linalg.norm(expected, axis=1, keepdims=True)
@@ -94,6 +96,25 @@ def test_what_cannot_be_done_is_refused(encoder, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "onnxscript", None)
     with pytest.raises(SettingsError, match=r'needs onnxscript: .* -e "\.\[onnx\]"'):
         export(encoder, tmp_path / "v")
+
+
+@pytest.mark.parametrize("pooling", ["mean", "cls"])
+def test_prompts_that_the_pooling_leaves_out(base_of, tmp_path, pooling):
+    model = load_encoder(base_of("bert", initializer_range=0.5, num_hidden_layers=1), pooling).eval()
+    model.pooling_module.include_prompt = False
+    prompts = {"query": "bidi gafo: ", "document": "ka: "}
+    model.sentence_transformer.prompts = prompts
+    export(model, tmp_path / "graph")
+    about = json.loads((tmp_path / "graph" / "export.json").read_text())
+    assert about["prompts"] == {"text": "", **prompts}
+    assert about["left_out"]["query"] > about["left_out"]["document"] > about["left_out"]["text"] == 0
+    tokenizer = Tokenizer.from_file(str(tmp_path / "graph" / "tokenizer.json"))
+    texts = ["ba", *tiny.make_sentences(5), "ko mi " * 300]
+    for side in ("query", "document"):
+        expected = model.sentence_transformer.encode(texts, prompt=prompts[side])
+        asked = [prompts[side] + text for text in texts]
+        found = module._encode(tmp_path / "graph" / "model.onnx", tokenizer, asked, about["left_out"][side])
+        np.testing.assert_allclose(found, expected, atol=1e-4 * np.linalg.norm(expected, axis=1).min())
 
 
 @pytest.mark.full
