@@ -249,3 +249,91 @@ def test_vectors_that_are_cut_short_stay_so(base, tmp_path):
     model = saved(base, tmp_path / "cut", truncate_dim=8)
     assert load_encoder(model).embedding_size == 8
     assert_the_same(model, tmp_path / "again")
+
+
+def test_a_layout_of_version_2_is_read_as_today(base, tmp_path):
+    """The transformer in a folder of its own, classes at their former places, and a flag for each pooling."""
+    now, then = saved(base, tmp_path / "now"), tmp_path / "then"
+    (then / "0_Transformer").mkdir(parents=True)
+    (then / "1_Pooling").mkdir()
+    for name in ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"):
+        shutil.copy(now / name, then / "0_Transformer")
+    kinds = [("Transformer", "0_Transformer"), ("Pooling", "1_Pooling")]
+    modules = [
+        {"idx": at, "name": str(at), "path": path, "type": f"sentence_transformers.models.{kind}"}
+        for at, (kind, path) in enumerate(kinds)
+    ]
+    lengths = {"max_seq_length": 20, "do_lower_case": False}
+    pooling = {"word_embedding_dimension": tiny.SIZE}
+    pooling |= {f"pooling_mode_{name}": name == "max_tokens" for name in ("cls_token", "mean_tokens", "max_tokens")}
+    files = {"modules.json": modules, "0_Transformer/sentence_bert_config.json": lengths}
+    files |= {
+        "1_Pooling/config.json": pooling,
+        "config_sentence_transformers.json": {"__version__": {"pytorch": "1.9"}},
+    }
+    for name, content in files.items():
+        (then / name).write_text(json.dumps(content))
+    encoder = load_encoder(then)
+    assert (encoder.pooling, encoder.tokenizer.model_max_length) == ("max", 20)
+    assert_the_same(then, tmp_path / "again")
+
+
+def test_dense_layers_and_norms_behind_the_pooling_stay(base, tmp_path):
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.base.modules import Dense
+    from sentence_transformers.sentence_transformer.modules import LayerNorm, Normalize, Pooling, Transformer
+
+    torch.manual_seed(0)
+    norm = LayerNorm(12)
+    torch.nn.init.normal_(norm.norm.weight)
+    modules = [
+        Transformer(str(base)),
+        Pooling(tiny.SIZE, "mean"),
+        Dense(tiny.SIZE, 12),
+        norm,
+        Dense(12, 20),
+        Normalize(),
+    ]
+    SentenceTransformer(modules=modules, device="cpu").save(str(tmp_path / "model"), create_model_card=False)
+    assert load_encoder(tmp_path / "model").embedding_size == 20
+    assert_the_same(tmp_path / "model", tmp_path / "again")
+
+
+def test_a_router_is_asked_as_the_peer_asks_it(base_of, tmp_path):
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Pooling, Router, Transformer
+
+    from selfsent.evaluation.load_scorer import load_scorer
+
+    routes = [[Transformer(str(base_of(name))), Pooling(tiny.SIZE, "mean")] for name in ("bert", "distilbert")]
+    router = Router.for_query_document(query_modules=routes[0], document_modules=routes[1])
+    SentenceTransformer(modules=[router], device="cpu").save(str(tmp_path), create_model_card=False)
+    peer = peer_of(tmp_path)
+    asked, held = load_scorer(str(tmp_path)).sides(TEXTS[:2], TEXTS, search=True)
+    for found, expected in ((asked, peer.encode_query(TEXTS[:2])), (held, peer.encode_document(TEXTS))):
+        unit = expected / np.linalg.norm(expected, axis=1, keepdims=True)
+        np.testing.assert_allclose(np.asarray(found), unit, atol=2e-5)
+
+
+def test_a_folder_of_links_is_read_as_one_of_files(base, tmp_path):
+    """As in the hub's cache."""
+    model = saved(base, tmp_path / "model")
+    for path in model.rglob("*"):
+        link = tmp_path / "links" / path.relative_to(model)
+        if path.is_file():
+            link.parent.mkdir(parents=True, exist_ok=True)
+            link.symlink_to(path)
+    (tmp_path / "link").symlink_to(tmp_path / "links")
+    assert_the_same(tmp_path / "link", tmp_path / "again")
+    assert not [path for path in (tmp_path / "again").rglob("*") if path.is_symlink()]
+
+
+def test_relative_positions_of_mpnet_come_through(base_of, tmp_path):
+    base = base_of("mpnet")
+    assert_the_same(base, tmp_path / "again")
+    bias = "encoder.relative_attention_bias.weight"
+    encoder, again = load_encoder(base), load_encoder(tmp_path / "again")
+    assert torch.equal(encoder.transformer.get_parameter(bias), again.transformer.get_parameter(bias))
+    with torch.no_grad():
+        again.transformer.get_parameter(bias).add_(torch.randn_like(again.transformer.get_parameter(bias)))
+    assert np.abs(encode(encoder, TEXTS) - encode(again, TEXTS)).max() > 1e-3

@@ -4,9 +4,11 @@ import shutil
 import numpy as np
 import pytest
 import torch
+from safetensors import safe_open
 
 import tiny
 from selfsent import train
+from selfsent.data.corpus import read_corpus
 from selfsent.errors import BaseEncoderError, SettingsError
 from selfsent.models.bases import known_elsewhere, weights_digest
 from selfsent.models.encoding import encode
@@ -72,6 +74,120 @@ def test_an_adapter_that_transformers_alone_wrote_is_read(base_of, tmp_path):
     model.sentence_transformer[0].model.save_pretrained(tmp_path)
     model.tokenizer.save_pretrained(tmp_path)
     np.testing.assert_allclose(encode(load_encoder(tmp_path), SENTENCES), encode(model, SENTENCES), atol=2e-5)
+
+
+def peer_vectors(folder):
+    from sentence_transformers import SentenceTransformer
+
+    return SentenceTransformer(str(folder), device="cpu", local_files_only=True).encode(SENTENCES)
+
+
+@pytest.mark.parametrize(
+    ("by", "given"),
+    [
+        ("selfsent", {"method": "simcse", "steps": 2}),
+        ("selfsent", {"method": "simcse", "steps": 2, "lora": 8}),
+        ("selfsent", {"method": "simcse", "steps": 2, "lora": 4, "keep_adapter": True}),
+        ("selfsent", {"method": "whitening"}),
+        ("selfsent", {"method": "neighbours"}),
+        ("sentence-transformers", {"method": "simcse", "steps": 2}),
+        ("sentence-transformers", {"method": "whitening"}),
+    ],
+)
+def test_a_run_that_starts_from_an_adapter_saves_an_ordinary_model(by, given, base_of, tmp_path):
+    """Loading an adapter leaves its names in the model, which saving gives to all weights."""
+    from sentence_transformers import SentenceTransformer
+
+    if by == "selfsent":
+        adapted(base_of("bert")).save(tmp_path / "adapter")
+    else:
+        from peft import LoraConfig
+
+        peer = SentenceTransformer(str(load_and_save(base_of("bert"), tmp_path / "peer")), device="cpu")
+        peer.add_adapter(LoraConfig(r=4, target_modules=["query", "value"], init_lora_weights=False))
+        peer.save(str(tmp_path / "adapter"))
+    texts = [f"{one}. {other}.".title() for one, other in zip(SENTENCES, reversed(SENTENCES), strict=True)]
+    documents = {"split_sentences": True} if given["method"] == "neighbours" else {}
+    slow = {"learning_rate": 1e-6} if "steps" in given else {}
+    corpus = read_corpus(texts, **documents)
+    train(corpus, base=str(tmp_path / "adapter"), output=tmp_path / "run", quiet=True, **slow, **given)
+    found, before = peer_vectors(tmp_path / "run/model"), peer_vectors(tmp_path / "adapter")
+    np.testing.assert_allclose(encode(load_encoder(tmp_path / "run"), SENTENCES), found, rtol=1e-3, atol=1e-4)
+    if slow:  # nearly what it began with, which random weights are not
+        np.testing.assert_allclose(found, before, atol=1e-2)
+    if not given.get("keep_adapter"):
+        with safe_open(str(tmp_path / "run/model/model.safetensors"), framework="pt") as weights:
+            assert not [name for name in set(weights.keys()) if "base_model" in name or "base_layer" in name]
+
+
+def load_and_save(base, folder):
+    load_encoder(base, "mean").save(folder)
+    return folder
+
+
+def of_peft(base, folder, **options):
+    """An adapter that peft wrote, and the token states of its model, averaged."""
+    from peft import LoraConfig, get_peft_model
+    from transformers import AutoModel, AutoTokenizer
+
+    torch.manual_seed(0)
+    given = {"r": 4, "lora_alpha": 8, "target_modules": ["query", "value"], **options}
+    model = get_peft_model(AutoModel.from_pretrained(base), LoraConfig(**given)).eval()
+    for weight in model.parameters():
+        if weight.requires_grad:
+            torch.nn.init.normal_(weight, std=0.1)
+    model.save_pretrained(folder)
+    tokenizer = AutoTokenizer.from_pretrained(base)
+    tokenizer.save_pretrained(folder)
+    inputs = tokenizer(SENTENCES, padding=True, return_tensors="pt")
+    mask = inputs["attention_mask"][..., None]
+    with torch.no_grad():
+        return ((model(**inputs).last_hidden_state * mask).sum(1) / mask.sum(1)).numpy()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"rank_pattern": {"query": 2}, "alpha_pattern": {"query": 3}},
+        {"use_rslora": True},
+        {"init_lora_weights": "pissa"},
+        {"bias": "lora_only"},
+        {"lora_bias": True},
+        {"target_modules": ["word_embeddings", "query"]},
+    ],
+    ids=["rank pattern", "rslora", "pissa", "bias", "bias of B", "embeddings"],
+)
+def test_an_adapter_of_peft_computes_what_peft_computes(options, base_of, tmp_path):
+    expected = of_peft(base_of("bert"), tmp_path / "adapter", **options)
+    merged = load_encoder(tmp_path / "adapter", "mean")
+    np.testing.assert_allclose(encode(merged, SENTENCES), expected, atol=2e-5)
+    merged.save(tmp_path / "merged")
+    np.testing.assert_allclose(peer_vectors(tmp_path / "merged"), expected, atol=2e-5)
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        ({"use_dora": True}, "use_dora"),
+        ({"alora_invocation_tokens": [7, 8]}, "alora_invocation_tokens"),
+        ({"layer_replication": [[0, 1], [0, 2]]}, "layer_replication"),
+        ({"trainable_token_indices": [5, 6]}, "trainable_token_indices"),
+        ({"use_qalora": True, "qalora_group_size": 16}, "use_qalora"),
+    ],
+)
+def test_another_sum_than_that_of_plain_lora_is_refused(options, name, base_of, tmp_path):
+    of_peft(base_of("bert"), tmp_path, **options)
+    with pytest.raises(BaseEncoderError, match=rf"other than plain LoRA \({name}\): merge it with peft"):
+        load_encoder(tmp_path)
+
+
+def test_what_the_merge_does_not_compute_is_found_out_by_itself(base_of, tmp_path, monkeypatch):
+    from selfsent.models import bases
+
+    of_peft(base_of("bert"), tmp_path, layer_replication=[[0, 1], [0, 2]])
+    monkeypatch.setattr(bases, "_PLAIN_LORA", {*bases._PLAIN_LORA, "layer_replication"})
+    with pytest.raises(BaseEncoderError, match="computes something else than plain LoRA"):
+        load_encoder(tmp_path)
 
 
 def test_twins_share_the_frozen_weights(base_of):
@@ -168,9 +284,11 @@ def test_what_cannot_be_is_refused_in_one_line(options, why, base_of, tmp_path):
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"peft_type": "IA3"}, "an adapter other than plain LoRA"),
-        ({"megatron_config": {"a": 1}}, "an adapter other than plain LoRA"),
-        ({"modules_to_save": ["pooler"]}, "an adapter other than plain LoRA"),
+        ({"peft_type": "IA3"}, r"an adapter other than plain LoRA \(IA3\)"),
+        ({"megatron_config": {"a": 1}}, r"an adapter other than plain LoRA \(megatron_config\)"),
+        ({"modules_to_save": ["pooler"]}, r"an adapter other than plain LoRA \(modules_to_save\)"),
+        ({"arrow_config": {"top_k": 3}}, r"an adapter other than plain LoRA \(arrow_config\)"),
+        ({"of_a_later_peft": True}, r"an adapter other than plain LoRA \(of_a_later_peft\)"),
         ({"base_model_name_or_path": None}, "does not name its base"),
         ({"base_model_name_or_path": "./not-here"}, "no directory"),
     ],

@@ -10,6 +10,7 @@ from typing import Any
 from selfsent.augment.augmenter import Augmenter, Change, state_of
 from selfsent.errors import BaseEncoderError, first_line
 from selfsent.models.bases import refuse_unsafe
+from selfsent.models.weights import require_weights
 from selfsent.settings import setting
 
 Translator = Callable[[Sequence[str]], list[str]]
@@ -78,6 +79,7 @@ def marian(model: str, beams: int) -> Translator:
         with silent():
             tokenizer = AutoTokenizer.from_pretrained(model, trust_remote_code=False)
             network = AutoModelForSeq2SeqLM.from_pretrained(model, **options).eval()
+        require_weights(network, model)
     except (OSError, ValueError, ImportError, RuntimeError) as error:
         raise BaseEncoderError(f"{model} cannot be loaded as a translator: {first_line(error)}") from None
 

@@ -14,7 +14,7 @@ from typing import Any, cast
 import numpy as np
 
 from selfsent.data.vector_files import SUFFIX, UNKNOWN, StoredVectors, Vectors
-from selfsent.errors import BaseEncoderError, SettingsError, first_line
+from selfsent.errors import BaseEncoderError, SelfsentError, SettingsError, first_line
 from selfsent.evaluation.datasets.leaks import trained_by, trained_on
 from selfsent.evaluation.lexical import LEXICAL, WITH_WORDS, Hybrid, LexicalScorer, without_words
 from selfsent.evaluation.rerank import CANDIDATES, Reranked, Reranker, reranking
@@ -28,6 +28,7 @@ from selfsent.models.fingerprint import files_fingerprint
 from selfsent.models.opening import is_encoder, open_table
 from selfsent.models.saved import is_cross_encoder, saved_pooling
 from selfsent.models.texts_read import TextsRead
+from selfsent.models.weights import require_weights
 from selfsent.naming import name_of
 
 __all__ = ["PairScorer", "Scorer", "check_model", "check_pooling", "load_object", "load_scorer"]
@@ -185,7 +186,11 @@ def _of_peer(kind: str, directory: Path, label: str, **options: Any) -> Scorer:
     try:
         with silent():
             load, options = getattr(sentence_transformers, kind), {"use_safetensors": True, **options}
-            return load_scorer(load(str(directory), local_files_only=True, model_kwargs=options), name=label)
+            model = load(str(directory), local_files_only=True, model_kwargs=options)
+        require_weights(model, directory)
+        return load_scorer(model, name=label)
+    except SelfsentError:
+        raise
     except Exception as error:  # damaged files raise many kinds
         raise BaseEncoderError(f"cannot load the model {label}: {first_line(error)}") from error
 

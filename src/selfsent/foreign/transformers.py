@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -68,3 +69,47 @@ def not_packed(kind: str) -> None:
     """Report that an architecture no longer runs packed."""
     if kind in PACKED:
         warn_missing("transformers", f"packed {kind}", "it runs padded, which is slower, and has no tied decoder")
+
+
+def forget_adapter(model: Any) -> None:
+    """Undo what a model keeps of an adapter that is no longer in it: it is saved whole again.
+
+    Loading an adapter also leaves the names of its weights, which saving would give to all weights.
+    """
+    del model.peft_config
+    model._hf_peft_config_loaded = False
+    vars(model).pop("_weight_conversions", None)
+
+
+def drawn_at_random(model: Any) -> list[tuple[Any, list[str], bool]]:
+    """The models of transformers in a module, the weights that no file gave each of them, and whether those are all.
+
+    A pooler counts where something reads it: a classifier, or a module that says so.
+    """
+    from transformers import PreTrainedModel
+
+    modules = dict(model.named_modules())
+    reads = " ".join(str(getattr(module, "modality_config", "")) for module in modules.values())
+    inside, found = tuple[str, ...](), list[tuple[Any, list[str], bool]]()
+    for path, part in modules.items():
+        if not isinstance(part, PreTrainedModel) or path.startswith(inside):
+            continue
+        inside = (*inside, f"{path}." if path else "")
+        optional = [*(part._keys_to_ignore_on_load_missing or ())]
+        if "pooler" not in reads and not type(part).__name__.endswith("ForSequenceClassification"):
+            optional.append(r"(^|\.)pooler\.")
+        weights = dict(part.named_parameters())
+        missing = [name for name, weight in weights.items() if not getattr(weight, "_is_hf_initialized", False)]
+        needed = [name for name in missing if not any(re.search(pattern, name) for pattern in optional)]
+        found.append((part, needed, len(missing) == len(weights)))
+    return found
+
+
+def tell_unmarked() -> None:
+    """Report that this transformers does not mark the weights that it has read."""
+    warn_missing("transformers", "mark of weights that were read", "missing weights are not found out")
+
+
+def adapter_weights(model: Any) -> list[str]:
+    """Names of the weights of the adapters in a model."""
+    return [name for name, _ in model.named_parameters() if "lora_" in name]

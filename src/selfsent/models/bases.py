@@ -25,6 +25,17 @@ _KINDS = "a base encoder is a directory, a hub id, or 'bundled' or another that 
 _HUB_FILES = ["README.md", "*.json", "*.txt", "*.jinja", "*.model", "*.safetensors", "*/*.json", "*/*.safetensors"]
 _PART = re.compile(r"[\w.-]+\.safetensors")
 _PICKLED, _NAMES = (".bin", ".pt", ".pth", ".ckpt", ".pkl"), ("pytorch_model", "model", "adapter_model")
+_PLAIN_LORA = {
+    *("alpha_pattern", "auto_mapping", "base_model_name_or_path", "bias", "corda_config", "eva_config"),
+    *("exclude_modules", "fan_in_fan_out", "inference_mode", "init_lora_weights", "layers_pattern"),
+    *("layers_to_transform", "loftq_config", "lora_alpha", "lora_bias", "lora_dropout", "lora_ga_config"),
+    *("ensure_weight_tying", "megatron_core", "peft_type", "peft_version", "qalora_group_size", "r"),
+    *("rank_pattern", "revision", "runtime_config", "target_modules", "task_type", "use_rslora"),
+}
+"""What an adapter's configuration may say while W + s B A, biases included, is all that is computed.
+
+Any other name, of a newer peft too, may stand for another sum (DoRA), other layers, or weights beside the adapter's.
+"""
 _HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
 
@@ -157,9 +168,11 @@ def below_adapter(directory: Path) -> Path | None:
     config = adapter_config(directory)
     if config is None:
         return None
-    # The name of a library to import, or weights beside the adapter's, are for trainers of other kinds.
-    if config.get("peft_type") != "LORA" or config.get("megatron_config") or config.get("modules_to_save"):
-        raise BaseEncoderError(f"{directory} is an adapter other than plain LoRA: merge it, and save the whole model")
+    other = [name for name, value in sorted(config.items()) if name not in _PLAIN_LORA and value]
+    if (kind := config.get("peft_type")) != "LORA" or other:
+        named = next(iter(other), None) if kind == "LORA" else kind
+        problem = f"{directory} is an adapter other than plain LoRA{f' ({named})' if named else ''}"
+        raise BaseEncoderError(f"{problem}: merge it with peft (merge_and_unload), and save the whole model")
     base = config.get("base_model_name_or_path")
     if not isinstance(base, str) or not base:
         raise BaseEncoderError(f"{directory} is an adapter that does not name its base: merge it with that")

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from tokenizers import Tokenizer
 from torch import nn
 
@@ -136,18 +137,22 @@ def _load_transformer(
     _complete_tokenizer(model[0])
     if not modules and model[0].modality_config.pop("message", None):  # a language model is to read texts, not chats
         model[0].input_formatter.supported_modalities = list(model[0].modality_config)
-    with silent():
-        head = load_head(folder, model[0].model)
     index = pooling_index(model)
     if index is None or not _runs_packed(list(model)[1:index]):
         raise BaseEncoderError(f"{base} is not a transformer followed by a pooling, which is what selfsent can train")
     _set_pooling(model, index, pooling)
     if (mode := model[index].pooling_mode) not in (*POOLINGS, CNN_POOL):
         raise BaseEncoderError(f"{base} pools by {mode}, selfsent by {', '.join(POOLINGS)}: choose one with `pooling`")
-    encoder = Encoder(model, head, (adapted or folder) if predicts_by_decoder(config) else None)
+    encoder = Encoder(model, None, (adapted or folder) if predicts_by_decoder(config) else None)
     if adapted and not keep_adapter:
+        before = model.encode([_PROBE], show_progress_bar=False)
         merge(encoder)
         encoder.transformer.requires_grad_(True)
+        if not _alike(model.encode([_PROBE], show_progress_bar=False), before):
+            problem = f"the adapter in {base} computes something else than plain LoRA"
+            raise BaseEncoderError(f"{problem}: merge it with peft (merge_and_unload), and save the whole model")
+    with silent():  # with tied weights as they are now, without the adapter's wrapping
+        encoder.language_model_head = load_head(folder, model[0].model)
     return encoder
 
 
@@ -234,9 +239,14 @@ def _difference_to_peer(encoder: Encoder) -> str | None:
                 found = encoder(pack(encoder, [_PROBE], prompt))[0].numpy()
             if len(found) != (size := encoder.embedding_size):
                 raise ValueError(f"its vectors have {len(found)} numbers, but its pooling says {size}")
-            if not np.allclose(found, expected, rtol=1e-3, atol=1e-3 * max(1.0, float(np.abs(expected).max()))):
+            if not _alike(found, expected):
                 return "vectors"
     return None
+
+
+def _alike(found: NDArray[np.float32], expected: NDArray[np.float32]) -> bool:
+    """Whether vectors are the same but for rounding."""
+    return np.allclose(found, expected, rtol=1e-3, atol=1e-3 * max(1.0, float(np.abs(expected).max())))
 
 
 def transformer_alone(encoder: Encoder, pooling: Pooling) -> Encoder:

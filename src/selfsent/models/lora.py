@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from selfsent.errors import SettingsError, install
 from selfsent.fast.bfloat16 import in_bfloat16
+from selfsent.foreign.transformers import forget_adapter
 from selfsent.models.encoder import Encoder
 
 ALPHA = 32
@@ -107,8 +108,7 @@ def merge(model: Encoder) -> None:
         part.merge()
         above, _, last = name.rpartition(".")
         setattr(whole.get_submodule(above), last, part.get_base_layer())
-    del whole.peft_config
-    whole._hf_peft_config_loaded = False
+    forget_adapter(whole)
 
 
 def _adapted(model: Encoder) -> dict[str, Any]:

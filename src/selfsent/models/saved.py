@@ -13,6 +13,7 @@ from selfsent.foreign.sentence_transformers import load_with
 from selfsent.foreign.transformers import silent
 from selfsent.lexical.hybrid import LARGEST, SEARCH_FILE
 from selfsent.models.heads.options import CNN_POOL
+from selfsent.models.weights import require_weights
 from selfsent.run_record import read_record
 
 CUSTOM = {
@@ -120,6 +121,9 @@ def load_sentence_transformer(directory: str | Path, **options: Any) -> Any:
     Args:
         directory: the saved model.
         **options: for its constructor.
+
+    Raises:
+        BaseEncoderError: weights are missing, which would be drawn at random.
     """
     from sentence_transformers import SentenceTransformer
 
@@ -134,5 +138,6 @@ def load_sentence_transformer(directory: str | Path, **options: Any) -> Any:
             model = load_with(str(directory), custom, **options)
         else:
             model = SentenceTransformer(str(directory), **options)
+    require_weights(model, directory)
     model.loaded_from = str(directory)  # static embeddings do not keep it themselves
     return model

@@ -143,7 +143,7 @@ def make_table(
         directory.match({**about, "tokenizer": tokenizer_digest(given)})
         directory.begin(steps=False)
         table = new_table(given.backend_tokenizer, options.size, options.seed)
-        save_model(directory.model, table.save)
+        save_model(directory.model, table.save, table)
         directory.update(status="finished", parameters=table.table.weight.numel())
         listener.notice(f"{table.vocabulary_size:,} tokens, {options.size} numbers each")
     return directory.model
@@ -186,5 +186,5 @@ def _publish(directory: Path) -> None:
         encoder.texts_read.save(folder)
         write_text(folder / "README.md", card)
 
-    save_model(directory, save)
+    save_model(directory, save, encoder)
     RunDirectory(directory.parent).sweep()  # files of a killed process that published

@@ -42,7 +42,7 @@ def keep_warranted(directory: RunDirectory, plan: Plan, exam: Exam, config: RunC
     if not aside.is_dir():
         directory.model.rename(aside)
     kept = between.at(found.share) if found.chosen else between.base
-    save_model(directory.model, kept.save)
+    save_model(directory.model, kept.save, kept)
     directory.update(warranty=found.to_json())
     notice(f"warranty: {found.line} All of the training is in {aside}")
 

@@ -134,7 +134,7 @@ def _fit_once(learner: Learner, batches: Batches, directory: RunDirectory, finis
         views = batches.views_of(batches.rows[:SENTENCES], 0, device)
         directory.forget_after(-1)
         directory.log({"step": 0, **probe(learner.model, views).to_json()})
-        save_model(directory.model, learner.model.save)
+        save_model(directory.model, learner.model.save, learner.model)
     directory.update(status="trained", seconds=time.perf_counter() - started)
     wait()
 

@@ -145,7 +145,9 @@ class Loop:
                 self.directory.update(kept=kept)
             self.finish(self.learner.model)
             if rank() == 0:
-                save_model(self.directory.model, self.learner.save)
+                self.optimizer.zero_grad()
+                self.optimizer.state.clear()  # room for the model once more, as it is read again
+                save_model(self.directory.model, self.learner.save, self.learner.model)
             self.directory.update(status="trained", steps=self.step, seconds=time.perf_counter() - started)
             self.best.forget()  # not before: a run resumed after a crash needs it
         if any(gathered(self.stopped.is_set())):  # too late for a step, not for scores

@@ -9,18 +9,25 @@ from pathlib import Path
 
 from selfsent.files import atomic_directory, write_text
 from selfsent.integrity import seal
+from selfsent.models.encoder import Encoder
+from selfsent.models.readback import check_saved
 
 
-def save_model(path: Path, save: Callable[[Path], None]) -> None:
-    """Write a model, whole or not at all, its weights with a checksum.
+def save_model(path: Path, save: Callable[[Path], None], model: Encoder) -> None:
+    """Write a model, whole or not at all, its weights with a checksum, and read it again as its users will.
 
     Args:
         path: its directory; an existing one is replaced.
         save: writes it into an empty one.
+        model: what it writes.
+
+    Raises:
+        OutputError: it cannot be written, or is another model when it is read; nothing is written then.
     """
     with atomic_directory(path) as temporary:
         save(temporary)
         seal(temporary)
+        check_saved(model, temporary)
 
 
 def take_over(run: Path, directory: Path) -> None:

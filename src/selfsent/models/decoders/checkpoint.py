@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from selfsent.models.encoder import Encoder
 
 _ATTENTIONS = {"encoder_attn": ("v_proj", "out_proj", "num_heads", 2), "EncDecAttention": ("v", "o", "n_heads", 3)}
 """Cross-attentions of BART and T5: names of value, output and number of heads, and number of results."""
+_OTHERS = re.compile(r"(^|\.)(encoder|shared|embed_tokens)\.")
+"""Weights that are the encoder's, which has its own."""
 
 
 class _CheckpointAttention(OneSlot):
@@ -94,7 +97,7 @@ class CheckpointDecoder(nn.Module):
 
 
 def _load(model: Encoder, whole: Path, scratch: bool) -> tuple[Any, bool]:
-    """The language model in a directory, in float32 with the encoder's dropout; whether its decoder has no weights."""
+    """The language model in a directory, in float32 with the encoder's dropout; whether its decoder lacks weights."""
     from transformers import AutoConfig, AutoModelForSeq2SeqLM
 
     own = model.transformer.config
@@ -105,4 +108,4 @@ def _load(model: Encoder, whole: Path, scratch: bool) -> tuple[Any, bool]:
         language_model, found = AutoModelForSeq2SeqLM.from_pretrained(
             whole, config=config, dtype=torch.float32, use_safetensors=True, output_loading_info=True
         )
-    return language_model, any("decoder." in name and "embed_tokens" not in name for name in found["missing_keys"])
+    return language_model, not all(map(_OTHERS.search, found["missing_keys"]))
