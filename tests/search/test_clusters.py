@@ -78,13 +78,24 @@ def test_new_rows_join_the_groups_of_old_ones_or_none():
 
 def test_texts_over_time():
     dates = ["2026-01-30", "2026-02-02 10:00", None, "", "2026-02-02T08:00:00Z", "2026-02-03"]
-    periods, counts = counts_over(dates, np.array([0, 0, 0, 1, 1, -1]), 2, "created")
+    periods, counts, _ = counts_over(dates, np.array([0, 0, 0, 1, 1, -1]), 2, "created")
     assert (periods[0], periods[-1], len(periods)) == ("2026-01-30", "2026-02-03", 5)
     assert counts.tolist() == [[1, 0, 0, 1, 0], [0, 0, 0, 1, 0]]
     assert counts_over(["2024-05", "2026-01-01"], np.array([0, 0]), 1, "x")[0][::20] == ["2024-05", "2026-01"]
     assert len(counts_over([1999, 2026], np.array([0, 0]), 1, "x")[0]) == 28
     assert bars(counts[0].tolist()) == "█··█·"
-    for wrong, told in ((["01.02.2026"], "'01.02.2026' is no date"), (["", None], "has no date")):
+    assert counts_over(["20260130", 20260201, "NaT", "nan"], np.zeros(4, np.int64), 1, "x")[1].tolist() == [[1, 0, 1]]
+    far = counts_over(["2026-01-30", "9999-12-31", "0001-01-01", "2026-01-31"], np.zeros(4, np.int64), 1, "x")
+    assert (far[0], far[2]) == (["2026-01-30", "2026-01-31"], 2)
+    for wrong, told in (
+        (["01.02.2026"], "'01.02.2026' is no date"),
+        (["", None, "NaT"], "has no date"),
+        (["today"], "'today' is no date"),
+        ([1735689600], "'1735689600' is no date .* seconds"),
+        ([1735689600000.0], "'1735689600000.0' is no date .* seconds"),
+        (["20261301"], "'20261301' is no date"),
+        (["2026-02-30"], "'2026-02-30' is no date"),
+    ):
         with pytest.raises(SettingsError, match=told):
             counts_over(wrong, np.zeros(len(wrong), np.int64), 1, "created")
 

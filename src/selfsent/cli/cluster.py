@@ -145,7 +145,9 @@ class Cluster(Results):
             inputs = corpus.input_rows
             rows = np.flatnonzero(inputs.corpus_rows >= 0)
             dates, own = inputs.describe(rows)[self.over], found.cluster[inputs.corpus_rows[rows]]
-            periods, counts = counts_over(dates, own, len(groups), self.over)
+            periods, counts, far = counts_over(dates, own, len(groups), self.over)
+            if far:
+                notice(f"--over {self.over}: {counted(far, 'date')} such as 9999-12-31 left out")
             for group, each in zip(groups, counts.tolist(), strict=True):
                 group["over"] = dict(zip(periods, each, strict=True))
         return groups

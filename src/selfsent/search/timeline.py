@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,22 +13,29 @@ from selfsent.errors import SettingsError
 
 _UNITS = {"D": 31, "M": 36, "Y": 1000}
 """Units of time, and the most of each that are shown."""
+_NO_DATE = {"", "nat", "nan", "na", "n/a", "<na>", "none", "null", "-"}
+"""What stands for no date in an export."""
+_DATE = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?(?:(?<=-\d\d)[T ].*)?|(\d{4})(\d{2})(\d{2})", re.DOTALL)
+_NUMBER = re.compile(r"-?\d{7,20}(?:\.\d*)?")
+_SECONDS = ": if these are seconds or milliseconds, write them as dates"
+_FIRST, _LAST = np.datetime64("1800-01-01"), np.datetime64("2199-12-31")
 _BARS = "▁▂▃▄▅▆▇█"
 
 
 def counts_over(
     dates: Sequence[Any], groups: NDArray[np.int64], count: int, column: str
-) -> tuple[list[str], NDArray[np.int64]]:
+) -> tuple[list[str], NDArray[np.int64], int]:
     """Texts of each group in every day, month or year: the finest unit with a few dozen of them.
 
     Args:
-        dates: (n,) that begin as `2026-01-31`, `2026-01` or `2026`; empty ones are left out.
+        dates: (n,) that begin as `2026-01-31`, `2026-01` or `2026`, or are `20260131`; empty ones are left out.
         groups: (n,) from 0; -1 for texts in none, which are left out.
         count: number of groups.
         column: name of the dates, for errors.
 
     Returns:
-        The periods, without gaps, and (count, periods) the texts.
+        The periods, without gaps; (count, periods) the texts; and how many dates were left out because they only stand
+        for none, such as 9999-12-31: their year is not within 1800 to 2199.
 
     Raises:
         SettingsError: something that is no such date, or no date at all.
@@ -36,14 +44,23 @@ def counts_over(
         >>> counts_over(["2026-01-30", "2026-02-01", None], np.array([0, 1, 1]), 2, "created")[1].tolist()
         [[1, 0, 0], [0, 0, 1]]
     """
-    days, kept = [], []
+    days, kept, far = [], [], 0
     for row, value in enumerate(dates):
-        if value is None or not str(value).strip():
+        text = "" if value is None else str(value).strip()
+        if text.casefold() in _NO_DATE:
             continue
         try:
-            days.append(np.datetime64(str(value).strip()[:10], "D"))
+            match = _DATE.fullmatch(text)
+            day = np.datetime64("-".join(part for part in match.groups() if part), "D") if match else None
         except ValueError:
-            raise SettingsError(f"over is {column}, where {str(value)[:40]!r} is no date such as 2026-01-31") from None
+            day = None
+        if day is None:
+            what = f"where {text[:40]!r} is no date such as 2026-01-31"
+            raise SettingsError(f"over is {column}, {what}{_SECONDS if _NUMBER.fullmatch(text) else ''}")
+        if not _FIRST <= day <= _LAST:
+            far += 1
+            continue
+        days.append(day)
         kept.append(row)
     if not days:
         raise SettingsError(f"over is {column}, which has no date")
@@ -55,7 +72,7 @@ def counts_over(
     found, own = np.zeros((count, len(periods)), np.int64), groups[kept]
     inside = own >= 0
     np.add.at(found, (own[inside], (when - when.min()).astype(np.int64)[inside]), 1)
-    return [str(period) for period in periods], found
+    return [str(period) for period in periods], found, far
 
 
 def bars(counts: Sequence[int]) -> str:

@@ -127,6 +127,29 @@ def test_bad_files_are_one_line(scored, kind, text, message):
     assert "\n" not in str(caught.value)
 
 
+def test_rare_labels_are_left_out_and_counted(tmp_path):
+    lines = [
+        f"text {label} {n}\t{label}"
+        for label, count in (("a", 14), ("b", 3), ("c", 12), ("d", 1))
+        for n in range(count)
+    ]
+    (tmp_path / "t.tsv").write_text("\n".join(lines) + "\n")
+    rows = OWN["labels"][0](tmp_path / "t.tsv")
+    assert rows["label"] == [0] * 14 + [1] * 12
+    assert rows["text"][14] == "text c 0"
+    assert rows.warnings == ("t: left out 4 lines of labels with fewer than 12: 'b' (3), 'd' (1)",)
+
+
+def test_a_tsv_of_pandas_is_read_with_its_quotes(tmp_path):
+    (tmp_path / "t.tsv").write_text('text\tlabel\n"one\ntwo"\tx\n' + "".join(f"{n} it\t{n % 2}\n" for n in range(30)))
+    (tmp_path / "w.tsv").write_bytes(b"text\tlabel\nDon\x92t\tx\n")
+    with pytest.raises(DataError, match="cp1252"):
+        OWN["labels"][0](tmp_path / "w.tsv")
+    rows = OWN["labels"][0](tmp_path / "t.tsv")
+    assert rows.warnings == ("t: left out 1 line of labels with fewer than 12: 'x' (1)",)
+    assert len(rows["text"]) == 30
+
+
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(DataError, match=r"nothing\.tsv cannot be read"):
         OWN["pairs"][0](tmp_path / "nothing.tsv")

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from selfsent.data.vector_files import Vectors, unit
+from selfsent.display import counted
 from selfsent.errors import DataError
 from selfsent.evaluation.datasets.declared import Rows
 from selfsent.evaluation.datasets.own_files import Clean, Column, is_number, read_rows
@@ -70,7 +71,7 @@ def read_relevance(path: str | Path, columns: Sequence[Column] | None = None, cl
 
 
 def read_labels(path: str | Path, columns: Sequence[Column] | None = None, clean: Clean = None) -> Rows:
-    """Texts with labels; the file has text, label.
+    """Texts with labels; the file has text, label. Labels with too few lines are left out, with a warning.
 
     Args:
         path: see `read_rows`.
@@ -78,15 +79,28 @@ def read_labels(path: str | Path, columns: Sequence[Column] | None = None, clean
         clean: see `read_rows`.
 
     Raises:
-        DataError: the file cannot be read, or a label has too few lines for the folds.
+        DataError: the file cannot be read, or fewer than two labels have enough lines for the folds.
     """
     rows = read_rows(Path(path), LABELS, columns, clean)
     names, labels, count = np.unique(rows["label"], return_inverse=True, return_counts=True)
     least = FOLDS + 2  # inner folds have nine tenths of a label's lines, and need one per fold
-    if len(names) < 2 or count.min() < least:
+    common = count >= least
+    if common.sum() < 2:
         rare = f"{str(names[count.argmin()])!r} has {count.min()} lines"
         raise DataError(f"{path}: cross-validation needs two labels or more with {least} lines each; {rare}")
-    return replace(rows, columns={"text": rows["text"], "label": labels.tolist()})
+    kept, warnings = np.flatnonzero(common[labels]), rows.warnings
+    if not common.all():
+        rare = ", ".join(
+            f"{str(name)[:40]!r} ({lines})" for name, lines in zip(names[~common][:5], count[~common][:5], strict=True)
+        )
+        more = f" and {int((~common).sum()) - 5} more" if (~common).sum() > 5 else ""
+        left = f"{counted(len(labels) - len(kept), 'line')} of labels with fewer than {least}: {rare}{more}"
+        warnings = (*warnings, f"{rows.name}: left out {left}")
+    found = {
+        "text": [rows["text"][row] for row in kept],
+        "label": (np.cumsum(common) - 1)[labels[kept]].tolist(),
+    }
+    return replace(rows, columns=found, warnings=warnings)
 
 
 def score_relevance(rows: Rows, scorer: Scorer) -> Score:
