@@ -65,7 +65,7 @@ clean: ## remove what the commands above made, except runs/
 define install
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("selfsent needs Python 3.11 or newer: name one with PYTHON=python3.12, say")'
 	test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt -e '.$(1)' -e packages/papers
+	$(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt -e '.$(1)' -e 'packages/papers$(2)'
 	@touch $@
 endef
 
@@ -73,4 +73,4 @@ $(VENV)/.installed: pyproject.toml packages/papers/pyproject.toml constraints.tx
 	$(call install,[clean,serve,index])
 
 $(VENV)/.installed-%: pyproject.toml packages/papers/pyproject.toml constraints.txt
-	$(call install,[$*])
+	$(call install,[$*],$(if $(filter test,$*),[words]))

@@ -34,7 +34,7 @@ def run(which: str, torch: str, options: list[str]) -> int:
     links = os.environ.get("PIP_FIND_LINKS")  # uv does not read pip's settings
     uv = [python, "-m", "uv", "pip", "install", "--python", python, "--upgrade", "--resolution", resolution]
     subprocess.run([python, "-m", "pip", "install", "--quiet", "uv"], check=True)
-    packages = ["-e", f"{ROOT}[test]", "-e", str(ROOT / "packages" / "papers")]
+    packages = ["-e", f"{ROOT}[test]", "-e", f"{ROOT}/packages/papers[words]"]
     subprocess.run([*uv, *(["--find-links", links] if links else []), "-c", str(pins), *packages], check=True)
     tell = "import sys, importlib.metadata as m; print(*(f'{n} {m.version(n)}' for n in sys.argv[1:]), sep=', ')"
     print(f"{which}:", flush=True)

@@ -1,4 +1,4 @@
-"""Extensions: commands, methods and recipes of other installed packages, found by their entry points.
+"""Extensions: commands, methods, models and recipes of other installed packages, found by their entry points.
 
 A package announces them in its `pyproject.toml`; nothing of it is imported before it is used:
 
@@ -6,7 +6,16 @@ A package announces them in its `pyproject.toml`; nothing of it is imported befo
     recipes = "selfsent_papers.command:Recipes"              # a subclass of `selfsent.cli.options.Command`
 
     [project.entry-points."selfsent.methods"]
-    skip-thoughts = "selfsent_papers.skip_thoughts:SkipThoughts"   # a subclass of `selfsent.methods.MethodOptions`
+    skip-thoughts = "selfsent_papers.sdae:SkipThoughts"   # a subclass of `selfsent.methods.MethodOptions`
+
+    [project.entry-points."selfsent.bases"]
+    gru = "selfsent_papers.recurrent:make_recurrent"         # from a name such as `gru:2400` to the directory of a base
+
+    [project.entry-points."selfsent.architectures"]
+    selfsent-recurrent = "selfsent_papers.recurrent:RecurrentModel"   # a `model_type` that its import registers
+
+    [project.entry-points."selfsent.scorers"]
+    dbow = "selfsent_papers.paragraph_vectors:ParagraphVectors"   # of (`dbow`, FILE): a function from texts to vectors
 
     [project.entry-points."selfsent.recipes"]
     papers = "selfsent_papers:RECIPES"                       # a `Path`: a folder of YAML files
@@ -55,6 +64,12 @@ def load(group: str, name: str) -> Any:
         package = point.dist.name if point.dist else point.module
         problem = f"{name} of the package {package} cannot be loaded: {first_line(error)}"
         raise SettingsError(f"{problem}; install it again, or uninstall it") from None
+
+
+def prefixed(group: str, name: str) -> tuple[str, str] | None:
+    """Kind and rest of a name such as `gru:2400`, where an entry point of the group has its kind; else None."""
+    kind, _, rest = name.partition(":")
+    return (kind, rest) if kind in announced(group) else None
 
 
 def published(name: str) -> Any:

@@ -13,6 +13,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from selfsent import extensions
 from selfsent.data.vector_files import SUFFIX, UNKNOWN, StoredVectors, Vectors
 from selfsent.errors import BaseEncoderError, SelfsentError, SettingsError, first_line
 from selfsent.evaluation.datasets.leaks import trained_by, trained_on
@@ -48,9 +49,10 @@ def load_scorer(
         model: a `Scorer`, an encoder of selfsent, a `Run`, anything with `encode` (a SentenceTransformer) or
             `predict` (a CrossEncoder), a function from texts to vectors, or a string: `bundled`, a directory (also a
             run directory), a hub id, `package.module:factory`, vectors with their texts (see `StoredVectors`), `tfidf`
-            or `bm25` (see `LexicalScorer`), or `glove:FILE` and the like (see `WordVectors`). The suffix `+words` adds
-            words to any of those with vectors, as in `search` (see `Hybrid`); `FIRST+rerank:SECOND` searches with one
-            model and puts what it finds in order by another, as `search --rerank` does (see `Reranked`).
+            or `bm25` (see `LexicalScorer`), `glove:FILE` and the like (see `WordVectors`), or of an extension, such as
+            `dbow:FILE`. The suffix `+words` adds words to any of those with vectors, as in `search` (see `Hybrid`);
+            `FIRST+rerank:SECOND` searches with one model and puts what it finds in order by another, as `search
+            --rerank` does (see `Reranked`).
         name: in results.
         fast: compute in bfloat16 if this machine is faster in it, for models given by directory or hub id.
         int8: likewise, with some products in 8 bits on a CPU that supports them.
@@ -151,7 +153,7 @@ def check_model(path: str) -> None:
         check_model(alone)
     elif is_directory_or_id(path):
         resolve(path)
-    elif _FACTORY.fullmatch(path):
+    elif _FACTORY.fullmatch(path) and not extensions.prefixed("scorers", path):
         load_object(path)
     else:
         _from_name(path, path)
@@ -159,7 +161,8 @@ def check_model(path: str) -> None:
 
 def is_directory_or_id(path: str) -> bool:
     """Whether this names a model in a directory or on the hub, which could be trained."""
-    special = path in LEXICAL or words_file(path) or path.endswith(SUFFIX) or _FACTORY.fullmatch(path)
+    named = words_file(path) or extensions.prefixed("scorers", path)
+    special = path in LEXICAL or named or path.endswith(SUFFIX) or _FACTORY.fullmatch(path)
     return not (special or reranking(path) or without_words(path))
 
 
@@ -171,6 +174,10 @@ def _from_name(path: str, label: str) -> Scorer:
         words = WordVectors(named[1], stop_words=named[0] != "nostop")
         words.check()
         return Scorer(words, label, "mean" if words.stop_words else "nostop")
+    if other := extensions.prefixed("scorers", path):
+        made = extensions.load("scorers", other[0])(*other)
+        made.check()
+        return Scorer(made, label, other[0])
     if path.endswith(SUFFIX):
         vectors = StoredVectors(Path(path))
         found = Scorer(vectors, label, vectors.pooling, vectors.trained_on, vectors.trained_by)

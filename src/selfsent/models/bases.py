@@ -10,6 +10,7 @@ from functools import cache
 from importlib import resources
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
+from selfsent import extensions
 from selfsent.errors import BaseEncoderError, HubFallbackWarning, first_line
 from selfsent.files import read_json
 from selfsent.integrity import broken_seal
@@ -44,7 +45,8 @@ def resolve(base: str | os.PathLike[str]) -> Path:
 
     Args:
         base: the name of an encoder that ships with selfsent, an untrained one (`bert`, `albert` or
-            `random-table`, with `:SIZE` and `:SOURCE` as in `NewBase`), a directory in transformers or
+            `random-table`, with `:SIZE` and `:SOURCE` as in `NewBase`, or one of an extension), a directory in
+            transformers or
             sentence-transformers layout, the directory of a finished run, or a hub id.
 
     Raises:
@@ -56,6 +58,9 @@ def resolve(base: str | os.PathLike[str]) -> Path:
         return Path(str(resources.files("selfsent"))) / "models" / "bundled" / SHIPPED[name]
     if network := NewBase.named(name):
         return make_base(network, resolve)
+    if made := extensions.prefixed("bases", name):
+        directory: Path = extensions.load("bases", made[0])(name)
+        return directory
     directory = Path(name).expanduser()
     if directory.name == "model" and not directory.exists() and (directory.parent / "run.json").is_file():
         directory = directory.parent  # its error gives the reason
@@ -185,8 +190,8 @@ def below_adapter(directory: Path) -> Path | None:
 def known_elsewhere(base: str) -> str:
     """What other programs find the transformer of a base by: its hub id, or its absolute path on this machine."""
     folder = transformer_folder(resolve(base))
-    from_hub = folder == resolve(base) and not (base in SHIPPED or NewBase.named(base) or Path(base).exists())
-    return base if from_hub else str(folder.absolute())
+    made = base in SHIPPED or NewBase.named(base) or extensions.prefixed("bases", base)
+    return str(folder.absolute()) if made or folder != resolve(base) or Path(base).exists() else base
 
 
 def weights_digest(directory: Path) -> str:

@@ -26,7 +26,14 @@ from selfsent.models.heads.options import CNN_POOL, POOLINGS, Pooling
 from selfsent.models.lora import merge, require_peft
 from selfsent.models.packing import pack
 from selfsent.models.prompts import Prompts
-from selfsent.models.saved import is_static, load_sentence_transformer, modules_of, tell_search, transformer_folder
+from selfsent.models.saved import (
+    is_static,
+    load_sentence_transformer,
+    modules_of,
+    register_architecture,
+    tell_search,
+    transformer_folder,
+)
 from selfsent.models.static import PlainTable, StaticEncoder, rows_of_model2vec
 from selfsent.models.table import LONGEST, check_rows
 from selfsent.models.texts_read import TextsRead
@@ -125,6 +132,7 @@ def _load_transformer(
             f"{base} needs code of its own ({about.get('model_type')!r}), and selfsent runs no code that comes with a"
             " model: take a copy for a class that transformers has, or another base"
         )
+    register_architecture(about)
     config = AutoConfig.from_pretrained(adapted or folder, trust_remote_code=False)
     rates = {name: dropout for name in DROPOUTS if dropout is not None and hasattr(config, name)}
     with torch.random.fork_rng([]):

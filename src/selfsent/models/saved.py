@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from selfsent import extensions
 from selfsent.errors import BaseEncoderError
 from selfsent.files import read_json
 from selfsent.foreign.sentence_transformers import load_with
@@ -115,6 +117,16 @@ def tell_search(model: Any, directory: Path, base: object) -> None:
     model.sizes, model.space = tuple(map(int, about.get("sizes", ()))), str(about.get("space", ""))
 
 
+def register_architecture(config: Mapping[str, Any]) -> None:
+    """Let transformers know the architecture of a saved model, where an extension has it.
+
+    Args:
+        config: of the model, `config.json`.
+    """
+    if (kind := str(config.get("model_type"))) in extensions.announced("architectures"):
+        extensions.load("architectures", kind)
+
+
 def load_sentence_transformer(directory: str | Path, **options: Any) -> Any:
     """The SentenceTransformer in a local directory; no code runs but sentence-transformers' and selfsent's own.
 
@@ -127,6 +139,7 @@ def load_sentence_transformer(directory: str | Path, **options: Any) -> Any:
     """
     from sentence_transformers import SentenceTransformer
 
+    register_architecture(read_json(transformer_folder(Path(directory)) / "config.json"))
     custom = {}
     for kind, _ in modules_of(Path(directory)):
         if kind in CUSTOM:

@@ -14,6 +14,7 @@ from typing import Any
 
 import yaml
 
+from selfsent import extensions
 from selfsent.data.corpus.formats import READERS
 from selfsent.data.corpus.hub import HubDataset
 from selfsent.evaluation.lexical import LEXICAL, without_words
@@ -113,8 +114,11 @@ def _model(name: str, mirror: str | Path | None) -> Need:
     kind, _, rest = name.partition(":")
     if name in LEXICAL or name in SHIPPED or Path(name).exists():
         return _need(name, True)
-    if kind in PREFIXES:
+    if kind in PREFIXES or kind in extensions.announced("scorers"):
         return _need(name, Path(str(located(rest, mirror))).is_file())
+    if kind in extensions.announced("bases"):
+        words = rest.rpartition(":")[2]
+        return _need(name, words.replace("x", "").isdecimal() or Path(words).expanduser().is_file())
     if network := NewBase.named(name):
         source = Path(network.source).expanduser()
         return _need(name, not network.source or network.source in SHIPPED or source.exists())

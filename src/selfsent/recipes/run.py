@@ -21,6 +21,7 @@ from selfsent.evaluation.results import Result
 from selfsent.evaluation.suites import TASKS, evaluate
 from selfsent.evaluation.tasks.published import cross_validate
 from selfsent.evaluation.word_vectors import PREFIXES
+from selfsent.extensions import announced
 from selfsent.files import read_json, write_json, write_text
 from selfsent.models.bases import resolve
 from selfsent.progress import Progress, shown
@@ -189,7 +190,7 @@ class _Runner:
         name = str(self.recipe.encoder)
         alone = without_words(name)
         kind, _, file = (alone or name).partition(":")
-        if kind not in PREFIXES:
+        if kind not in PREFIXES and kind not in announced("scorers"):
             return name
         return f"{kind}:{located(file, self.mirror)}{WITH_WORDS if alone else ''}"
 
