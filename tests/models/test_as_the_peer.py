@@ -309,7 +309,7 @@ def test_a_router_is_asked_as_the_peer_asks_it(base_of, tmp_path):
     router = Router.for_query_document(query_modules=routes[0], document_modules=routes[1])
     SentenceTransformer(modules=[router], device="cpu").save(str(tmp_path), create_model_card=False)
     peer = peer_of(tmp_path)
-    asked, held = load_scorer(str(tmp_path)).sides(TEXTS[:2], TEXTS, search=True)
+    asked, held = load_scorer(str(tmp_path)).query_document_vectors(TEXTS[:2], TEXTS, search=True)
     for found, expected in ((asked, peer.encode_query(TEXTS[:2])), (held, peer.encode_document(TEXTS))):
         unit = expected / np.linalg.norm(expected, axis=1, keepdims=True)
         np.testing.assert_allclose(np.asarray(found), unit, atol=2e-5)

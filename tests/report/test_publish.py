@@ -4,6 +4,7 @@ import base64
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -11,10 +12,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 import pytest
+from safetensors.torch import load_file, save_file
 
 import selfsent
 import tiny
-from selfsent.errors import OutputError, RunError, SettingsError
+from selfsent.errors import BaseEncoderError, OutputError, RunError, SettingsError
 from selfsent.models.encoding import encode
 from selfsent.models.loading import load_encoder
 from selfsent.report.publish import published_card
@@ -212,6 +214,16 @@ def test_what_is_wrong_is_said_before_anything_is_sent(hub, run, base_of, model,
     with pytest.raises(kind, match=said):
         selfsent.publish(paths[model], repository, licence=licence)
     assert hub.sent == []
+
+
+def test_a_model_with_weights_missing_is_not_sent(hub, run, tmp_path):
+    model = shutil.copytree(run / "model", tmp_path / "model")
+    weights = load_file(model / "model.safetensors")
+    weights.pop("encoder.layer.0.output.dense.weight")
+    save_file(weights, model / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(BaseEncoderError, match=r"lacks the weight encoder\.layer\.0\.output\.dense\.weight"):
+        selfsent.publish(model, "me/tickets")
+    assert not hub.sent
 
 
 def test_names_of_data_lose_their_folders(tmp_path):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from selfsent.errors import OutputError, RunError, SettingsError, first_line
+from selfsent.evaluation.load_scorer import load_scorer
 from selfsent.models.bases import resolve
 from selfsent.models.texts_read import FILE as TEXTS_READ
 from selfsent.run_record import read_record
@@ -94,6 +95,7 @@ def publish(
     if not Path(model).is_dir():
         raise RunError(f"there is no directory {model}: publish the directory of a finished run")
     directory = resolve(model)
+    load_scorer(str(directory))  # a model with weights missing, as earlier versions wrote some, is for nobody
     files: dict[str, Any] = {"README.md": published_card(directory, repository, licence).encode()}
     for path in sorted(directory.rglob("*")):
         recorded = texts_read and path.name == TEXTS_READ
