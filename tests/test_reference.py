@@ -5,7 +5,7 @@ import runpy
 from pathlib import Path
 
 import selfsent
-from selfsent.cli.main import groups, make_parser
+from selfsent.cli.main import command_of, groups, make_parser
 from selfsent.methods import METHODS
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -18,6 +18,10 @@ def test_the_page_of_the_command_line_has_every_option():
     for name, section in sections.items():
         flags = [flag for action in make_parser([name])[0]._actions for flag in action.option_strings]
         assert not [flag for flag in flags if flag not in section and flag not in ("-h", "--help", "--help-all")], name
+        for more in command_of(name).subcommands:
+            assert f"### {name} {more} {{ #{name}-{more} }}" in section
+            flags = [flag for action in make_parser([name, more])[0]._actions for flag in action.option_strings]
+            assert not [flag for flag in flags if flag not in section and flag not in ("-h", "--help", "--help-all")]
     assert [name for name in METHODS if f"### {name} {{" not in text] == []
     for line in text.splitlines():
         if line.startswith("| `"):

@@ -68,6 +68,13 @@ def groups(parser: argparse.ArgumentParser) -> list[str]:
     return lines
 
 
+def description(parser: argparse.ArgumentParser) -> list[str]:
+    """The description of a command, with its examples as code."""
+    paragraphs = (parser.description or "").split("\n\n")
+    about = [part if part.startswith(" ") else cell(part) for part in paragraphs]
+    return ["\n\n".join(f"```\n{part}\n```" if part.startswith(" ") else part for part in about), ""]
+
+
 def page() -> str:
     """The whole page."""
     commands = [name for names in command_groups().values() for name in names]
@@ -77,10 +84,10 @@ def page() -> str:
         lines.append(f"| [`{name}`](#{name}) | {cell(about)} |")
     for name in commands:
         parser, _, _ = make_parser([name])
-        paragraphs = (parser.description or "").split("\n\n")
-        about = [part if part.startswith(" ") else cell(part) for part in paragraphs]
-        about = [f"```\n{part}\n```" if part.startswith(" ") else part for part in about]
-        lines += ["", f"## {name} {{ #{name} }}", "", "\n\n".join(about), "", *groups(parser)]
+        lines += ["", f"## {name} {{ #{name} }}", "", *description(parser), *groups(parser)]
+        for more in command_of(name).subcommands:
+            parser, _, _ = make_parser([name, more])
+            lines += [f"### {name} {more} {{ #{name}-{more} }}", "", *description(parser), *groups(parser)]
     lines += ["", "## Options of methods", "", "For `selfsent train --method NAME`.", ""]
     for name, method in METHODS.items():
         parser = argparse.ArgumentParser(add_help=False)

@@ -95,7 +95,7 @@ def test_a_search_asks_an_exam_for_the_weight_of_words(selfsent, tickets, senten
     command = ("search", "bundled", tickets, "the pedal of lot7", "--text-column", "body", "--json", "-")
     chosen = selfsent(*command, "--word-weight", "auto")
     weight = json.loads(chosen.out)["lexical_weight"]
-    assert f"--word-weight auto: {weight:g}" in chosen.err
+    assert f"--lexical-weight auto: {weight:g}" in chosen.err
     assert "by 60 queries (60 by sentence) among 60 documents" in chosen.err
     assert chosen.out == selfsent(*command, "--word-weight", weight).out
     single = selfsent("search", "bundled", sentences, "ba", "--word-weight", "auto", "--json", "-")

@@ -51,8 +51,20 @@ def test_examples_are_commands_that_parse(name, selfsent):
     assert [line for line in examples if line.startswith(f"selfsent {name} ")]
     for line in examples:
         assert f"  {line}\n" in shown
-        _, command, *rest = shlex.split(line)
-        make_parser([command])[0].parse_known_intermixed_args(rest)
+        given, _, rest = make_parser(shlex.split(line)[1:])
+        given.parse_known_intermixed_args(rest)
+
+
+@pytest.mark.parametrize("name", ["build", "add", "delete", "compact"])
+def test_subcommands_have_their_own_help_with_an_example(name, selfsent):
+    assert f"selfsent index {name} " in " ".join(selfsent("index", "--help").out.split())
+    shown = selfsent("index", name, "--help")
+    assert shown.status == 0
+    assert shown.out.startswith(f"usage: selfsent index {name} ")
+    [line] = re.findall("^  (selfsent .*)$", make_parser(["index", name])[0].description, re.M)
+    assert f"  {line}\n" in shown.out
+    parser, _, rest = make_parser(shlex.split(line)[1:])
+    parser.parse_args(rest)
 
 
 def test_long_commands_have_examples():

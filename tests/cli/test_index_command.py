@@ -20,7 +20,7 @@ def index(selfsent, model, tickets, tmp_path):
 
     def make(*more, corpus=tickets, output=tmp_path / "i"):
         given = ("--text-column", "body", "--id-column", "id", "--keep", "team", "--output", output)
-        return selfsent("index", model, corpus, *given, *more)
+        return selfsent("index", "build", model, corpus, *given, *more)
 
     return make
 
@@ -78,8 +78,8 @@ def test_rows_are_added_changed_and_deleted(selfsent, index, tmp_path):
     index()
     (tmp_path / "more.csv").write_text("id,body,team\n20,gu he,z\n21,ko mi,z\n7,gu gu,z\n")
     refused = index(corpus=tmp_path / "more.csv").complaint
-    assert "already holds an index: give --add" in refused
-    done = index("--add", corpus=tmp_path / "more.csv")
+    assert "already holds an index: add to it with selfsent index add, give --overwrite" in refused
+    done = selfsent("index", "add", tmp_path / "i", tmp_path / "more.csv")
     assert done.status == 0, done.err
     assert (
         "2 vectors added, 1 of the texts were there already, 1 row replaced by a later one with the same id" in done.err
@@ -96,9 +96,11 @@ def test_rows_are_added_changed_and_deleted(selfsent, index, tmp_path):
     told = json.loads(found.out)
     assert told["where"] == ["team=x,y", "id>8"]
     assert [hit["id"] for hit in told["queries"][0]["hits"]] == [10]
-    done = selfsent("index", "--output", tmp_path / "i", "--delete", 8, 20, 999, "--compact")
+    done = selfsent("index", "delete", tmp_path / "i", 8, 20, 999)
     assert (done.status, done.out) == (0, "")
     assert "2 rows deleted; 1 of 3 ids not in the index" in done.err
+    done = selfsent("index", "compact", tmp_path / "i")
+    assert (done.status, done.out) == (0, "")
     assert "4 vectors in" in done.err
     assert selfsent(*find, "ko mi").out == "1.000  10  x  ko mi  (and 1 more row)\n"
     assert index("--overwrite", corpus=tmp_path / "more.csv").status == 0
@@ -106,18 +108,16 @@ def test_rows_are_added_changed_and_deleted(selfsent, index, tmp_path):
 
 def test_other_columns_or_cleaning_are_refused_by_name(selfsent, model, index, tickets, tmp_path):
     index()
-    output = "--output", tmp_path / "i", "--add"
-    given = "index", model, tickets, *output, "--text-column", "body", "--id-column", "id"
-    assert (
-        "i has the columns row (int), id (int), team (str), text (str), and not row" in selfsent(*given).late_complaint
-    )
-    team = (*given, "--keep", "team")
+    team = given = "index", "add", tmp_path / "i", tickets
+    said = selfsent(*given, "--keep", "body").late_complaint
+    assert "i has the columns row (int), id (int), team (str), text (str), and not row" in said
     said = selfsent(*team, "--text-column", "team").late_complaint
-    assert "was made with --text-column body, and not with --text-column body and --text-column team" in said
+    assert "was made with --text-column body, and not with --text-column team: give the same" in said
     said = selfsent(*team, "--clean", "urls,html").late_complaint
     assert "was made with no --clean, and not with --clean html and --clean urls: give the same" in said
-    assert "i has id for ids: give the same as --id-column" in selfsent(*given[:-2], "--keep", "id,team").complaint
-    assert "leave out --language" in selfsent(*team, "--language", "french").complaint
+    assert "i has id for ids: give the same as --id-column" in selfsent(*given, "--id-column", "team").complaint
+    old = "index", model, tickets, "--output", tmp_path / "i", "--add", "--text-column", "body", "--id-column", "id"
+    assert "leave out --language" in selfsent(*old, "--language", "french").complaint
 
 
 def test_another_model_is_refused_in_one_line(selfsent, index, model, base, tmp_path):
@@ -145,6 +145,11 @@ def test_another_model_is_refused_in_one_line(selfsent, index, model, base, tmp_
         (("search", "--index", "INDEX", "q", "--where", "stage=x"), "the index has no column 'stage'"),
         (("search", "MODEL", "CORPUS", "q", "--where", "team=x"), "--where goes with --index: give both"),
         (("index", "MODEL", "--output", "x"), "the following arguments are required: CORPUS"),
+        (("index", "build", "MODEL", "--output", "x"), "the following arguments are required: CORPUS"),
+        (("index", "add", "nowhere", "CORPUS"), "nowhere does not exist: make one with selfsent index build"),
+        (("index", "add", "INDEX", "CORPUS", "--add"), "unrecognised argument --add"),
+        (("index", "delete", "INDEX"), "the following arguments are required: ID"),
+        (("index", "compact", "nowhere"), "nowhere does not exist"),
         (("index", "MODEL", "CORPUS", "--output", "INDEX", "--delete", "7"), "leave out MODEL, CORPUS and --add"),
         (("index", "--output", "INDEX", "--compact", "--add"), "leave out MODEL, CORPUS and --add"),
         (("index", "--output", "INDEX", "--compact", "--text-column", "body"), "--text-column says how to read"),
@@ -159,3 +164,30 @@ def test_bad_options(selfsent, index, model, tickets, tmp_path, monkeypatch, com
     names = {"MODEL": model, "CORPUS": tickets, "INDEX": tmp_path / "i"}
     assert complaint in selfsent(*(names.get(word, word) for word in command)).complaint
     assert not (tmp_path / "x").exists()
+
+
+def test_the_deprecated_flags_do_as_the_subcommands(selfsent, model, tickets, index, tmp_path):
+    given = "index", model, tickets, "--text-column", "body", "--id-column", "id", "--keep", "team", "--output"
+    made = selfsent(*given, tmp_path / "j")
+    assert (made.status, "deprecated;" in made.err) == (0, False)
+    assert index().status == 0
+    (tmp_path / "more.csv").write_text("id,body,team\n20,gu he,z\n")
+    added = selfsent(*given[:2], tmp_path / "more.csv", *given[3:], tmp_path / "j", "--add")
+    assert "--add: deprecated; give selfsent index add" in added.err
+    assert selfsent("index", "add", tmp_path / "i", tmp_path / "more.csv").status == 0
+    changed = selfsent("index", "--output", tmp_path / "j", "--delete", 8, "--compact")
+    told = "--delete and --compact: deprecated; give selfsent index delete and selfsent index compact"
+    assert told in changed.err
+    assert selfsent("index", "delete", tmp_path / "i", 8).status == 0
+    assert selfsent("index", "compact", tmp_path / "i").status == 0
+    new, old = (selfsent("search", "--index", tmp_path / name, "gu he", "ko mi") for name in "ij")
+    assert new.out == old.out != ""
+
+
+def test_rows_are_added_by_a_model_that_moved(selfsent, index, model, tickets, tmp_path):
+    index()
+    about = tmp_path / "i" / "index.json"
+    about.write_text(json.dumps(signed(json.loads(about.read_text()) | {"model": str(tmp_path / "gone")})))
+    said = selfsent("index", "add", tmp_path / "i", tickets).late_complaint
+    assert "say with --model where it is now" in said
+    assert selfsent("index", "add", tmp_path / "i", tickets, "--model", model).status == 0

@@ -387,7 +387,7 @@ def test_places_that_cannot_be_used(encoder, rows, tmp_path):
         with pytest.raises(DataError, match="holds no index: make one with"):
             Index(tmp_path / path)
     write_index(encoder, rows, tmp_path / "i", "name", "f")
-    with pytest.raises(OutputError, match="already holds an index: give `add`"):
+    with pytest.raises(OutputError, match="already holds an index: add to it"):
         check_index_output(tmp_path / "i", add=False, overwrite=False)
     check_index_output(tmp_path / "i", add=False, overwrite=True)
     about = json.loads((tmp_path / "i" / MANIFEST).read_text())

@@ -1,135 +1,289 @@
-"""`selfsent index`."""
+"""`selfsent index`: build, add, delete, compact."""
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Sequence
 from dataclasses import MISSING, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 from selfsent.cli.console import counting, notice
-from selfsent.cli.options import FILES, Sized, full_name
+from selfsent.cli.options import FILES, MODEL, Command, Encoding, Sized, full_name
 from selfsent.cli.results import LANGUAGE, WithVectors
 from selfsent.display import counted
-from selfsent.errors import SettingsError
+from selfsent.errors import BaseEncoderError, SettingsError
 from selfsent.settings import setting
 
 if TYPE_CHECKING:
-    from selfsent.index.writer import Added
+    from selfsent.index import Added, Index as OnDisk
+
+_C = TypeVar("_C", bound=Command)
+CORPUS: Any = setting((), FILES, positional=True, nargs="+", metavar="CORPUS")
+CHANGED: Any = setting(MISSING, "the directory of the index", positional=True)
+OVERWRITE: Any = setting(False, "throw away the index in OUTPUT")
+RECALL: Any = setting(0.95, "target recall@10 of a search, measured on a sample", above=0, maximum=1)
+QUERY_MODEL: Any = setting(None, "a student of MODEL that encodes queries (distil --space teacher)")
+PRECISION: Any = setting("float16", "bits of the vectors of more than 8,192 texts: 16 or 8")
+_MANY_COMPARED = 0.25
+"""Share of the vectors that a search compares above which the lists save little."""
+
+
+@dataclass(kw_only=True)
+class IndexBuild(WithVectors, Sized):
+    """Write an index of a corpus, for searches in milliseconds.
+
+      selfsent index build runs/tickets tickets.csv --text-column body --id-column id --output tickets.index
+
+    It holds vectors, words and texts. Its recall is measured and shown. (More than 8,192 texts need the extra `index`.)
+    """
+
+    main_options = "output text_column id_column keep overwrite"
+
+    model: str = MODEL
+    corpus: tuple[str, ...] = CORPUS
+    output: str = setting(MISSING, "the directory of the index")
+    overwrite: bool = OVERWRITE
+    recall: float = RECALL
+    query_model: str | None = QUERY_MODEL
+    precision: Literal["float16", "int8"] = PRECISION
+    language: str | None = LANGUAGE
+
+    def run(self) -> None:
+        """Write the index."""
+        from selfsent.index import write_index
+        from selfsent.index.writer import check_index_output
+        from selfsent.lexical import Analyzer
+        from selfsent.models.fingerprint import share_space
+
+        output = Path(self.output)
+        Analyzer(self.language)
+        check_index_output(output, False, self.overwrite)
+        _check_sources(output, self.corpus, "--output")
+        corpus, stored = self.read_with_vectors(self.corpus, min_rows=1)
+        seen = list[str]()
+        model = self.load(self.model, corpus, seen)
+        if self.query_model is not None:
+            seen_student = list[str]()
+            student = self.load(self.query_model, None, seen_student)
+            if not share_space((seen_student[0], student.space), (seen[0], model.space)):
+                problem = f"{self.query_model} has no vectors of the space of {self.model}"
+                problem += ", so their cosines say nothing"
+                advice = f"train it by selfsent train --method distil --teacher {self.model} --space teacher"
+                raise SettingsError(f"{problem}: {advice}")
+            model.lexical_weight = student.lexical_weight  # BM25 compensates for a weaker encoder of queries
+        with counting("reading vectors" if self.encoded else "encoding", len(corpus)) as done:
+            about = full_name(self.model), seen[0], self.recall, done, stored, self.id_column, self.language
+            query_model = None if self.query_model is None else full_name(self.query_model)
+            added = write_index(model, corpus, output, *about, query_model=query_model, precision=self.precision)
+        if line := _counts(added):
+            notice(line)
+        _summarise(output)
+
+
+@dataclass(kw_only=True)
+class IndexAdd(WithVectors, Encoding):
+    """Add rows to an index; a row replaces older ones with its id, and a row without text only removes them.
+
+      selfsent index add tickets.index today.csv
+
+    Columns, cleaning and model are those of the index unless options name them again.
+    """
+
+    main_options = "text_column id_column keep model"
+
+    index: str = CHANGED
+    corpus: tuple[str, ...] = CORPUS
+    model: str | None = setting(None, "where the model of the index is now (default: where it was)")
+
+    def run(self) -> None:
+        """Add the rows."""
+        from selfsent.index import Index
+
+        path = Path(self.index)
+        index = Index(path)
+        if self.id_column not in (None, index.id_column):
+            raise SettingsError(f"{path} has {index.id_column or 'no column'} for ids: give the same as --id-column")
+        _check_sources(path, self.corpus, "the index")
+        self._read_as(index)
+        corpus, stored = self.read_with_vectors(self.corpus, min_rows=1)
+        index.check_corpus(corpus)
+        name, seen = self.model or index.model, list[str]()
+        try:
+            model = self.load(name, corpus, seen)
+        except BaseEncoderError as error:
+            hint = "" if self.model else f"; the index {path} was made with it: say with --model where it is now"
+            raise BaseEncoderError(f"{error}{hint}") from None
+        index.check_model(seen[0], full_name(name))
+        with counting("reading vectors" if self.encoded else "encoding", len(corpus)) as done:
+            added = index.upsert(corpus, model, done, stored)
+        notice(", ".join(filter(None, [f"{counted(added.new, 'vector')} added", _counts(added)])))
+        _summarise(path)
+
+    def _read_as(self, index: OnDisk) -> None:
+        """Read the corpus with the options of the index, where none are given."""
+        made = index.reading
+        self.text_column = self.text_column or tuple(made["text_column"])
+        self.clean = self.clean or tuple(made["clean"])
+        self.id_column = self.id_column or index.id_column
+        self.keep = self.keep or tuple(name for name in made["carry"] if name != self.id_column)
+        self.split_sentences = self.split_sentences or made["split_sentences"]
+
+
+@dataclass(kw_only=True)
+class IndexDelete(Command):
+    """Delete rows of an index by their ids.
+
+      selfsent index delete tickets.index T-17 T-23
+
+    Searches do not find them any more; their words and vectors leave the files with the next compaction.
+    """
+
+    index: str = CHANGED
+    ids: tuple[str, ...] = setting((), "ids of the rows", positional=True, nargs="+", metavar="ID")
+
+    def run(self) -> None:
+        """Delete the rows."""
+        from selfsent.index import Index
+
+        deleted, ids = Index(self.index).delete(self.ids), len({*self.ids})
+        missing = f"; {ids - deleted:,} of {counted(ids, 'id')} not in the index" if deleted < ids else ""
+        notice(f"{counted(deleted, 'row')} deleted{missing}")
+        _summarise(Path(self.index))
+
+
+@dataclass(kw_only=True)
+class IndexCompact(Command):
+    """Rewrite an index without a trace of deleted rows.
+
+      selfsent index compact tickets.index
+
+    Adding and deleting do so automatically from time to time.
+    """
+
+    index: str = CHANGED
+
+    def run(self) -> None:
+        """Compact the index."""
+        from selfsent.index import Index
+
+        Index(self.index).compact()
+        _summarise(Path(self.index))
 
 
 @dataclass(kw_only=True)
 class Index(WithVectors, Sized):
-    """Write an index of a corpus, which search reads again and again, or change one.
+    """Build an index of a corpus for quick searches, or change one.
 
-      selfsent index runs/tickets tickets.csv --text-column body --id-column id --output tickets.index
-      selfsent index runs/tickets new.csv --text-column body --id-column id --output tickets.index --add
-      selfsent index --output tickets.index --delete T-17 T-23
+      selfsent index build runs/tickets tickets.csv --text-column body --id-column id --output tickets.index
+      selfsent index add tickets.index today.csv
+      selfsent index delete tickets.index T-17 T-23
+      selfsent index compact tickets.index
 
-    It holds vectors, words and texts, and finds the nearest of millions in milliseconds. Its recall is measured and
-    shown. (More than 8,192 texts need the extra `index`.)
+    Each of these has its own --help. Without one of these words, the options below are those of build and, with the
+    deprecated flags --add, --delete and --compact, of the others.
     """
 
-    main_options = "output text_column id_column keep add delete compact overwrite"
+    subcommands: ClassVar[dict[str, type[Command]]] = {
+        "build": IndexBuild,
+        "add": IndexAdd,
+        "delete": IndexDelete,
+        "compact": IndexCompact,
+    }
+    main_options = "output text_column id_column keep overwrite"
     usage = (
-        "selfsent index MODEL CORPUS [CORPUS ...] --output DIR [--add] [options]\n"
-        "       selfsent index --output DIR --delete ID [ID ...]\n"
-        "       selfsent index --output DIR --compact"
+        "selfsent index build MODEL CORPUS [CORPUS ...] --output DIR [options]\n"
+        "       selfsent index add DIR CORPUS [CORPUS ...] [options]\n"
+        "       selfsent index delete DIR ID [ID ...] | compact DIR"
     )
 
     words: tuple[str, ...] = setting(
         (), f"a model; and a corpus: {FILES}", positional=True, nargs="*", metavar="MODEL CORPUS"
     )
     output: str = setting(MISSING, "the directory of the index")
-    add: bool = setting(False, "add to the index in OUTPUT; a row takes the place of those with its id")
-    delete: tuple[str, ...] = setting((), "delete the rows with these ids", nargs="+", metavar="ID")
-    compact: bool = setting(False, "write the index in OUTPUT anew, without a trace of what is deleted")
-    overwrite: bool = setting(False, "throw away the index in OUTPUT")
-    recall: float = setting(0.95, "share of the ten nearest texts that a search shall find", above=0, maximum=1)
-    query_model: str | None = setting(None, "a student of MODEL that encodes queries (distil --space teacher)")
-    precision: Literal["float16", "int8"] = setting("float16", "bits of the vectors of more than 8,192 texts: 16 or 8")
+    add: bool = setting(False, "deprecated: give selfsent index add")
+    delete: tuple[str, ...] = setting((), "deprecated: give selfsent index delete", nargs="+", metavar="ID")
+    compact: bool = setting(False, "deprecated: give selfsent index compact")
+    overwrite: bool = OVERWRITE
+    recall: float = RECALL
+    query_model: str | None = QUERY_MODEL
+    precision: Literal["float16", "int8"] = PRECISION
     language: str | None = LANGUAGE
 
     def run(self) -> None:
-        """Write or change the index."""
-        from selfsent.index import Index
+        """Run the subcommand of the deprecated flags."""
+        commands = self._commands()
+        for command in commands:
+            command.run()
+        names = [type(command).__name__.removeprefix("Index").lower() for command in commands]
+        if names != ["build"]:
+            flags = " and ".join(f"--{name}" for name in names)
+            notice(f"{flags}: deprecated; give {' and '.join(f'selfsent index {name}' for name in names)}")
 
+    def _commands(self) -> list[Command]:
+        """The subcommands for the flags.
+
+        Raises:
+            SettingsError: flags that exclude each other, or settings that the index has already.
+        """
         if self.delete or self.compact:
-            self._change()
-        else:
-            self._write()
-        index = Index(self.output)
-        notice(index.summary)
-        if 0.25 < index.compared < 1:
-            notice("that is many: the vectors form no groups. A smaller --recall would be quicker")
-
-    def _change(self) -> None:
-        from selfsent.index import Index
-
-        if self.words or self.add or self.overwrite:
-            problem = "--delete and --compact change the index in --output: leave out MODEL, CORPUS and --add"
-            raise SettingsError(problem)
-        self.refuse_unread("MODEL CORPUS")
-        index = Index(self.output)
-        if self.delete:
-            deleted, ids = index.delete(self.delete), len({*self.delete})
-            missing = f"; {ids - deleted:,} of {counted(ids, 'id')} not in the index" if deleted < ids else ""
-            notice(f"{counted(deleted, 'row')} deleted{missing}")
-        if self.compact:
-            index.compact()
-
-    def _write(self) -> None:
-        from selfsent.data.corpus.remote import path_of
-        from selfsent.index import Index
-        from selfsent.index.writer import check_index_output, write_index
-        from selfsent.lexical import Analyzer
-        from selfsent.models.fingerprint import share_space
-
+            if self.words or self.add or self.overwrite:
+                problem = "--delete and --compact change the index in --output: leave out MODEL, CORPUS and --add"
+                raise SettingsError(problem)
+            self.refuse_unread("MODEL CORPUS")
+            found: list[Command] = []
+            if self.delete:
+                found.append(self._as(IndexDelete, index=self.output, ids=self.delete))
+            return found + [self._as(IndexCompact, index=self.output)] * self.compact
         if lacking := ("MODEL", "CORPUS")[len(self.words) :]:
             self.parser.error(f"the following arguments are required: {', '.join(lacking)}")
-        name, sources, output = self.words[0], self.words[1:], Path(self.output)
-        Analyzer(self.language)
-        check_index_output(output, self.add, self.overwrite)
-        old = Index(output) if self.add else None
-        made = {"language": old.language or "none", "size": old.size, "query_model": old.query_model} if old else {}
+        model, *corpus = self.words
+        if not self.add:
+            return [self._as(IndexBuild, model=model, corpus=tuple(corpus))]
+        self._check_added()
+        return [self._as(IndexAdd, index=self.output, model=model, corpus=tuple(corpus))]
+
+    def _check_added(self) -> None:
+        from selfsent.index import Index as OnDisk
+        from selfsent.index.writer import check_index_output
+
+        check_index_output(Path(self.output), True, self.overwrite)
+        index = OnDisk(self.output)
+        made = {"language": index.language or "none", "size": index.size, "query_model": index.query_model}
         for option, its in made.items():
             if getattr(self, option) not in (None, its):
-                raise SettingsError(f"{output} was made with {option} {its}: leave out `{option}`, or make it again")
-        if old and self.id_column != old.id_column:
-            raise SettingsError(f"{output} has {old.id_column or 'no column'} for ids: give the same as --id-column")
-        for source in sources:
-            path = path_of(source).resolve()
-            if output.resolve() in (path, *path.parents):
-                raise SettingsError(f"--output would replace {source}, which is read: name another directory")
-        corpus, stored = self.read_with_vectors(sources, min_rows=1)
-        if old:
-            old.check_corpus(corpus)
-        seen = list[str]()
-        self.size = None if old else self.size  # the index cuts what it adds, and knows the model as a whole
-        model = self.load(name, corpus, seen)
-        if self.query_model is not None and not old:
-            asked = list[str]()
-            student = self.load(self.query_model, None, asked)
-            if not share_space((asked[0], student.space), (seen[0], model.space)):
-                problem = f"{self.query_model} has no vectors of the space of {name}, so their cosines say nothing"
-                advice = f"train it by selfsent train --method distil --teacher {name} --space teacher"
-                raise SettingsError(f"{problem}: {advice}")
-            model.lexical_weight = student.lexical_weight  # words make up for what who asks does not know
-        with counting("reading vectors" if self.encoded else "encoding", len(corpus)) as done:
-            if old:
-                old.check_model(seen[0], full_name(name))
-                added = old.upsert(corpus, model, done, stored)
-            else:
-                about = full_name(name), seen[0], self.recall, done, stored, self.id_column, self.language
-                asker = None if self.query_model is None else full_name(self.query_model)
-                added = write_index(model, corpus, output, *about, query_model=asker, precision=self.precision)
-        if line := _told(added, bool(old)):
-            notice(line)
+                advice = f"leave out `{option}`, or make it again"
+                raise SettingsError(f"{self.output} was made with {option} {its}: {advice}")
+
+    def _as(self, kind: type[_C], **more: Any) -> _C:
+        """A subcommand with the options of this command that it has, too."""
+        names = {item.name for item in dataclasses.fields(kind)} & {item.name for item in dataclasses.fields(self)}
+        return kind(**{name: getattr(self, name) for name in names} | more)
 
 
-def _told(added: Added, more: bool) -> str:
-    """What became of the rows; empty if all of them are new in a new index."""
-    parts = [f"{counted(added.new, 'vector')} added"] if more else []
-    parts += [f"{added.known:,} of the texts were there already"] if added.known else []
+def _check_sources(index: Path, sources: Sequence[str], what: str) -> None:
+    """Reject a source inside of the directory of the index."""
+    from selfsent.data.corpus.remote import path_of
+
+    for source in sources:
+        path = path_of(source).resolve()
+        if index.resolve() in (path, *path.parents):
+            raise SettingsError(f"{what} would replace {source}, which is read: name another directory")
+
+
+def _summarise(path: Path) -> None:
+    """Show the size and the recall of an index."""
+    from selfsent.index import Index
+
+    index = Index(path)
+    notice(index.summary)
+    if _MANY_COMPARED < index.compared < 1:
+        notice("that is many: the vectors form no groups. A smaller --recall would be quicker")
+
+
+def _counts(added: Added) -> str:
+    """Known texts and replaced rows; empty without any."""
+    parts = [f"{added.known:,} of the texts were there already"] if added.known else []
     later = "a later one" if added.replaced == 1 else "later ones"
     parts += [f"{counted(added.replaced, 'row')} replaced by {later} with the same id"] if added.replaced else []
     return ", ".join(parts)

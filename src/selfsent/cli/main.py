@@ -162,9 +162,11 @@ def make_parser(arguments: Sequence[str]) -> tuple[Parser, type[Command] | None,
     if not arguments or (arguments[0] not in COMMANDS and arguments[0] not in announced("commands")):
         return _parser_of_all(), None, list(arguments)
     name, *rest = arguments
-    kind = command_of(name)
+    kind, program = command_of(name), f"selfsent {name}"
+    if rest and rest[0] in kind.subcommands:
+        program, kind = f"{program} {rest[0]}", kind.subcommands[rest.pop(0)]
     about = {"description": inspect.getdoc(kind), "formatter_class": _Formatter}
-    parser = Parser(prog=f"selfsent {name}", **about, add_help=False)
+    parser = Parser(prog=program, **about, add_help=False)
     parser.command, parser.arguments = kind, rest
     shown = "this help" if not kind.main_options else "the main options"
     shown += ", and those of the --method that is given" if "method" in kind.main_options.split() else ""

@@ -44,6 +44,8 @@ class Command(ABC):
     also: ClassVar[tuple[tuple[str, type[Any], Any], ...]] = ()
     """Settings with variable defaults: a title, the dataclass, and an instance with the defaults to show."""
 
+    subcommands: ClassVar[dict[str, type[Command]]] = {}
+    """Commands that a first argument of this name runs."""
     has_late_options: ClassVar[bool] = False
     """Whether more options become known at run time: `add_late_options` adds them for the help."""
 

@@ -195,6 +195,13 @@ class Index:
         language: str | None = self._files.manifest["language"]
         return language
 
+    @property
+    def reading(self) -> dict[str, Any]:
+        """The arguments of `read_corpus` for rows of this index."""
+        about = self._files.manifest
+        how = {"text_column": about["text_column"], "clean": about["clean"], "carry": [*self._files.sql_columns]}
+        return {**how, "split_sentences": "sentence" in self.columns}
+
     def check_model(self, fingerprint: str, name: str, space: str = "") -> None:
         """Reject an encoder of another vector space than the index.
 
@@ -378,10 +385,8 @@ class Index:
         if isinstance(corpus, Corpus):
             added = writer.add(self._files, model, corpus, advance, file)
         else:
-            about = self._files.manifest
-            how = {"text_column": about["text_column"], "clean": about["clean"], "carry": [*self._files.sql_columns]}
             with tempfile.TemporaryDirectory() as cache:
-                rows = read_corpus(corpus, split_sentences="sentence" in self.columns, cache=cache, min_rows=1, **how)
+                rows = read_corpus(corpus, cache=cache, min_rows=1, **self.reading)
                 added = writer.add(self._files, model, rows, advance, file)
         self.refresh()
         return added

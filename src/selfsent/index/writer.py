@@ -78,7 +78,7 @@ def check_index_output(output: Path, add: bool, overwrite: bool) -> None:
     if add:
         return
     if is_index(output) and not overwrite:
-        choices = "give `add` to add to it, `overwrite` to replace it, or another `output`"
+        choices = "add to it with selfsent index add, give `overwrite` to replace it, or another `output`"
         raise OutputError(f"{output} already holds an index: {choices}")
     if output.exists() and not is_index(output) and not (output.is_dir() and not any(output.iterdir())):
         raise OutputError(f"{output} exists and is not an index of selfsent: choose another `output`")

@@ -6,14 +6,15 @@ of an evaluation.
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from selfsent.errors import SettingsError
 
-_Scores = TypeVar("_Scores", float, NDArray[Any])
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_Scores = TypeVar("_Scores", float, "NDArray[Any]")
 
 SEARCH_WEIGHT = {"table": 1.5, "transformer": 0.5}
 """Weight of BM25 in hybrid search, by kind of encoder: chosen by judged answers (docs/log)."""
@@ -67,10 +68,12 @@ def top_k(scores: NDArray[Any], k: int) -> NDArray[np.int64]:
         (..., min(k, n)) positions.
 
     Example:
+        >>> import numpy as np
         >>> top_k(np.array([0.1, 0.7, 0.7, 0.3]), 3).tolist()
         [1, 2, 3]
     """
-    return np.argsort(-scores, axis=-1, kind="stable")[..., :k]
+    order: NDArray[np.int64] = (-scores).argsort(axis=-1, kind="stable")[..., :k]
+    return order
 
 
 def check_weight(weight: float) -> None:
