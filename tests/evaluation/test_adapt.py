@@ -69,7 +69,7 @@ def test_the_map_that_helps_is_found_and_no_other(searched, documents, queries, 
     if chosen == "directions damped":
         queries = queries.copy()
         queries[:, 0] = 4 * np.random.default_rng(9).normal(size=COUNT)
-    found = adapt(of_files(folder, documents, queries, "api"), dev, test, word_weight=0.0)
+    found = adapt(of_files(folder, documents, queries, "api"), dev, test, lexical_weight=0.0)
     assert chosen in found.adapter.name
     if chosen == "identity":
         assert found.line.startswith("Keep the vectors as they are")

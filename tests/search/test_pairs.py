@@ -140,7 +140,7 @@ def test_a_few_sentences_and_none_that_count(capfd):
 
 def test_without_the_library_of_the_index(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "faiss", None)
-    with pytest.raises(SettingsError, match=r"selfsent\[index\]"):
+    with pytest.raises(SettingsError, match=r"needs faiss: .*\[index\]"):
         approximate_pairs(some_vectors(50))
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from selfsent.cli.console import doing, notice, show
 from selfsent.cli.options import JSON, Encoding
 from selfsent.cli.outputs import as_line, check_outputs, write_outputs
+from selfsent.cli.results import LEXICAL_WEIGHT
 from selfsent.errors import SettingsError
 from selfsent.settings import setting
 
@@ -31,8 +32,12 @@ class Adapt(Encoding):
     queries: str | None = setting(None, "with a .npy file: another one, of the lines of queries", needs="vectors")
     model: str | None = setting(None, "in place of vectors: any model of selfsent evaluate")
     output: str = setting(MISSING, "the .safetensors file to write")
-    word_weight: float | None = setting(
-        None, "keep this weight of words; 0 for the cosine alone (default: chosen)", minimum=0.0, maximum=1000.0
+    lexical_weight: float | None = setting(
+        None,
+        "keep this weight of BM25; 0 for the cosine alone (default: chosen)",
+        minimum=0.0,
+        maximum=1000.0,
+        flags=LEXICAL_WEIGHT,
     )
     json: str | None = JSON
 
@@ -51,9 +56,10 @@ class Adapt(Encoding):
         dev, test = (read_task(folder, "adapted", split) for split in ("dev", "test"))
         with doing() as now:
             now(encoder.name)
-            found = adapt(encoder, dev, test, self.word_weight)
+            found = adapt(encoder, dev, test, self.lexical_weight)
         found.adapter.save(Path(self.output))
-        about = {"adapter": found.adapter.name, "word_weight": found.adapter.words, "line": found.line}
+        about = {"adapter": found.adapter.name, "lexical_weight": found.adapter.words, "line": found.line}
+        about["word_weight"] = about["lexical_weight"]  # deprecated
         for name, scores in (("before", found.before), ("after", found.after)):
             about |= {name: dict(zip(("dev", "test"), (score.to_json() for score in scores), strict=True))}
         if not write_outputs({self.json: lambda: as_line(about)}):

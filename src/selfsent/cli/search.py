@@ -52,7 +52,7 @@ class Search(Results, Asking):
     words: tuple[str, ...] = setting(
         (), f"a model; a corpus: {FILES}; and queries", positional=True, nargs="*", metavar="MODEL CORPUS QUERY"
     )
-    index: str | None = setting(None, "what selfsent index wrote, in place of MODEL and CORPUS")
+    index: str | None = setting(None, "the directory of an index, in place of MODEL and CORPUS")
     top: int = setting(10, "texts to find for each query", minimum=1)
     lexical_weight: Any = setting(
         None,

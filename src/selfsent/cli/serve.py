@@ -26,11 +26,11 @@ class Serve(Limits, Asking):
     POST /search and POST /v1/embeddings (as OpenAI's clients call it), GET /health and /openapi.json. It listens on
     this machine alone, unless --host says otherwise. (Needs the extra `serve`.)
 
-      selfsent index bundled tickets.csv --text-column body --id-column id --output tickets.index
+      selfsent index build bundled tickets.csv --text-column body --id-column id --output tickets.index
       selfsent serve tickets.index
     """
 
-    index: str = setting(MISSING, "what selfsent index wrote", positional=True)
+    index: str = setting(MISSING, "the directory of an index", positional=True)
     host: str = setting("127.0.0.1", "address to listen on; 0.0.0.0 for all of this machine")
     port: int = setting(8000, "port; 0 for any that is free", minimum=0, maximum=65535)
     token_file: str | None = setting(None, f"file with the token that clients send (default: variable {TOKEN}, if any)")

@@ -32,6 +32,7 @@ from selfsent.evaluation.stats.resampling import Difference
 from selfsent.evaluation.tasks.beir import texts_in
 from selfsent.evaluation.tasks.retrieval import RetrievalTask
 from selfsent.files import atomic_file
+from selfsent.renamed import renamed_arguments
 
 RANKS, STRENGTHS = (8, 32, 128), (0.25, 0.5)
 MEANS, RIDGES = (0.1, 0.25, 0.5), (1.0, 10.0)
@@ -195,19 +196,20 @@ class Adaptation:
         return f"Chosen: {what}. That is {one} on the half of the queries that chose it, and {other} on the other half."
 
 
-def adapt(encoder: Scorer, dev: RetrievalTask, test: RetrievalTask, word_weight: float | None = None) -> Adaptation:
+@renamed_arguments(word_weight="lexical_weight")
+def adapt(encoder: Scorer, dev: RetrievalTask, test: RetrievalTask, lexical_weight: float | None = None) -> Adaptation:
     """Learn an adapter from queries with known answers.
 
     Args:
         encoder: one with vectors.
         dev: the queries to learn from, and to choose by.
         test: other ones over the same documents, to show the gain on.
-        word_weight: of BM25; by default it is chosen, too.
+        lexical_weight: of BM25; by default it is chosen, too.
 
     Raises:
         DataError: the encoder has no vectors.
     """
-    own = encoder.lexical_weight if word_weight is None else word_weight
+    own = encoder.lexical_weight if lexical_weight is None else lexical_weight
     queries, documents = encoder.query_document_vectors(dev.queries, dev.documents, search=True)
     answers = _answers(dev.grades, documents)
     none = Adapter.identity(documents.shape[1], own)
@@ -222,7 +224,7 @@ def adapt(encoder: Scorer, dev: RetrievalTask, test: RetrievalTask, word_weight:
 
     tried = [each for make in _makers(documents) for each in tried_with(make, [own])]
     before = score(dev, none, own)
-    if word_weight is None:
+    if lexical_weight is None:
         best = sorted(tried, key=lambda each: -each[2].score)[:_WEIGHED]
         for make in [_always(none), *(each[0] for each in best)]:
             tried += tried_with(make, sorted({0.0, *WEIGHTS} - {own}))
