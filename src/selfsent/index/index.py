@@ -20,6 +20,7 @@ from selfsent.index import writer
 from selfsent.index.files import (
     SENTENCE_BITS,
     VERIFIED_ON_OPENING,
+    VERSION,
     IndexFiles,
     condition,
     in_groups,
@@ -157,6 +158,11 @@ class Index:
     def columns(self) -> dict[str, type]:
         """Columns of `describe` with their types, without `repeats`."""
         return self._files.columns
+
+    @property
+    def has_old_words(self) -> bool:
+        """Whether its words were not folded: ligatures, letters of full width and ß are not found by their letters."""
+        return int(self._files.version) < VERSION
 
     @property
     def model(self) -> str:
