@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 from safetensors.numpy import save_file
-from sentence_transformers import SentenceTransformer
+from sentence_transformers import CrossEncoder, SentenceTransformer
 from sentence_transformers.base.modules import Dense
 from sentence_transformers.sentence_transformer.modules import Normalize, StaticEmbedding
 from tokenizers import Tokenizer
@@ -21,6 +21,7 @@ from tokenizers.pre_tokenizers import BertPreTokenizer
 import selfsent
 import tiny
 from selfsent.errors import BaseEncoderError, SettingsError
+from selfsent.evaluation.load_scorer import load_scorer
 from selfsent.methods import METHODS
 from selfsent.models.encoding import encode
 from selfsent.models.fingerprint import fingerprint
@@ -212,6 +213,19 @@ def test_a_tokenizer_that_outgrew_its_model_is_told_at_loading(base_of, tmp_path
         load_encoder(tmp_path / "base")
     with pytest.raises(BaseEncoderError, match=told):
         selfsent.encode(str(tmp_path / "base"), ["a text"])
+    with pytest.raises(BaseEncoderError, match=told):  # which asks sentence-transformers for what selfsent cannot load
+        load_scorer(str(tmp_path / "base"))
+
+
+def test_a_cross_encoder_whose_tokenizer_outgrew_it_is_told_at_loading(base_of, tmp_path):
+    CrossEncoder(str(base_of("bert")), num_labels=1, device="cpu").save_pretrained(str(tmp_path / "scorer"))
+    load_scorer(str(tmp_path / "scorer"))
+    path = tmp_path / "scorer" / "tokenizer.json"
+    tokenizer = Tokenizer.from_file(str(path))
+    tokenizer.add_tokens(["hard disk"])
+    tokenizer.save(str(path))
+    with pytest.raises(BaseEncoderError, match="its tokenizer numbers tokens up to"):
+        load_scorer(str(tmp_path / "scorer"))
 
 
 def test_saved_truncation_and_half_precision(table, tmp_path):

@@ -28,6 +28,7 @@ from selfsent.models.encoding import Side, encode, prompt_of
 from selfsent.models.fingerprint import files_fingerprint
 from selfsent.models.opening import is_encoder, open_table
 from selfsent.models.saved import is_cross_encoder, saved_pooling
+from selfsent.models.table import check_rows
 from selfsent.models.texts_read import TextsRead
 from selfsent.models.weights import require_weights
 from selfsent.naming import name_of
@@ -195,6 +196,9 @@ def _of_peer(kind: str, directory: Path, label: str, **options: Any) -> Scorer:
             load, options = getattr(sentence_transformers, kind), {"use_safetensors": True, **options}
             model = load(str(directory), local_files_only=True, model_kwargs=options)
         require_weights(model, directory)
+        first = next(iter(model.children()), None)
+        if hasattr(getattr(first, "model", None), "get_input_embeddings"):
+            check_rows(label, first.tokenizer.get_vocab(), first.model.get_input_embeddings().num_embeddings)
         return load_scorer(model, name=label)
     except SelfsentError:
         raise
