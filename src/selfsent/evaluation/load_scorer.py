@@ -196,7 +196,7 @@ def _of_peer(kind: str, directory: Path, label: str, **options: Any) -> Scorer:
             load, options = getattr(sentence_transformers, kind), {"use_safetensors": True, **options}
             model = load(str(directory), local_files_only=True, model_kwargs=options)
         require_weights(model, directory)
-        first = next(iter(model.children()), None)
+        first: Any = next(iter(model.children()), None)
         if hasattr(getattr(first, "model", None), "get_input_embeddings"):
             check_rows(label, first.tokenizer.get_vocab(), first.model.get_input_embeddings().num_embeddings)
         return load_scorer(model, name=label)
