@@ -33,7 +33,7 @@ from selfsent.files import read_json, write_json
 from selfsent.methods import get_method
 from selfsent.models.loading import load_encoder
 from selfsent.training.loop import Loop
-from selfsent.training.plan import make_plan
+from selfsent.training.plan import Plan
 from selfsent.training.run_config import RunConfig
 from selfsent.training.run_directory import RunDirectory
 
@@ -54,7 +54,7 @@ def ours(pairs: list[tuple[str, str]], base: str, batch: int, mini: int | None, 
         place = Path(folder)
         (place / "pairs.tsv").write_text("a\tb\n" + "".join(f"{a}\t{b}\n" for a, b in pairs), "utf-8")
         corpus = read_corpus(place / "pairs.tsv", text_columns=["a", "b"], cache=place / "cache")
-        plan = make_plan(
+        plan = Plan.resolve(
             get_method("mnrl"), base, batch_size=batch, mini_batch_size=mini, learning_rate=RATE, steps=99,
             precision="float32", max_length=LENGTH, scale=SCALE, dropout=dropout, schedule="constant", warmup=0, clip=0,
         )  # fmt: skip

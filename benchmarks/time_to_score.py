@@ -36,7 +36,7 @@ from selfsent.files import write_json
 from selfsent.methods import get_method
 from selfsent.models.bases import resolve
 from selfsent.models.loading import load_encoder
-from selfsent.training.plan import make_plan
+from selfsent.training.plan import Plan
 
 STYLES = (
     ("selfsent", "selfsent train", "oC0-"),
@@ -95,7 +95,7 @@ def measure(options: argparse.Namespace, rows: dict[str, Any], key: str) -> None
     corpus = read_corpus(options.corpus)
     hold_out = HoldOut.of(corpus, dev=False, notice=print)
     context = ContextTask(corpus, hold_out.test)
-    plan = make_plan(get_method("neighbours"), options.base, seed=0)
+    plan = Plan.resolve(get_method("neighbours"), options.base, seed=0)
     settings = plan.settings
     whole = (settings.epochs or 1) * len(hold_out.train) // settings.batch_size
     most = min(options.steps or whole, whole)

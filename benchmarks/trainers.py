@@ -21,7 +21,7 @@ from selfsent.data.views.tokens import Template
 from selfsent.methods import get_method
 from selfsent.models.loading import load_encoder
 from selfsent.training.loop import Loop
-from selfsent.training.plan import make_plan
+from selfsent.training.plan import Plan
 from selfsent.training.run_config import RunConfig
 from selfsent.training.run_directory import RunDirectory
 
@@ -57,7 +57,7 @@ class Trained:
 def ours(method: str, texts: list[str], base: str, batch_size: int, precision: str, seed: int) -> Trained:
     """Train with selfsent."""
     with tempfile.TemporaryDirectory() as folder:
-        plan = make_plan(
+        plan = Plan.resolve(
             get_method(method), base, batch_size=batch_size, learning_rate=RATE, steps=len(texts) // batch_size,
             precision=precision, max_length=LENGTH, pooling=get_method(method).pooling, seed=seed, **OPTIONS[method],
         )  # fmt: skip

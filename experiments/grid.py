@@ -54,7 +54,8 @@ from selfsent.progress import Shown
 from selfsent.recipes import read_document
 from selfsent.settings import DURATIONS, parse_duration
 from selfsent.training.fit import fit
-from selfsent.training.plan import config_of, make_plan
+from selfsent.training.plan import Plan, config_of
+from selfsent.training.prepared import PreparedRun
 from selfsent.training.run_config import RunConfig
 from selfsent.training.run_directory import RunDirectory, versions
 
@@ -109,12 +110,12 @@ def train_row(
     if "budget" in row:
         row = {**row, "budget": parse_duration(str(row["budget"]))}
     method, base = row.pop("method"), row.pop("base")
-    plan = make_plan(get_method(method), base, seed=seed, **row)
+    plan = Plan.resolve(get_method(method), base, seed=seed, **row)
     directory = RunDirectory(runs)
     directory.check(resume=False, overwrite=True)
     directory.match(config_of(plan, corpus, rows))
     start = time.perf_counter()
-    fit(corpus, rows, plan, directory, RunConfig(checkpoint_every=10**9), Shown())
+    fit(PreparedRun.of(corpus, plan.on(corpus), rows), directory, RunConfig(checkpoint_every=10**9), Shown())
     losses = [entry["loss"] for entry in directory.metrics() if "loss" in entry]
     seconds = round(time.perf_counter() - start, 1)
     return str(directory.model), {"steps": directory.record["steps"], "seconds": seconds, "loss": losses[-1:]}

@@ -22,7 +22,7 @@ from selfsent.models.loading import load_encoder
 from selfsent.models.opening import open_encoder
 from selfsent.models.table import Table
 from selfsent.naming import name_of
-from selfsent.pipeline import AnyBase, AnyMethod, Request, Source, train_once
+from selfsent.pipeline import AnyBase, AnyMethod, CheckedRun, Request, Source, train_once
 from selfsent.progress import Progress, shown
 from selfsent.renamed import renamed_arguments
 from selfsent.report.run import Run
@@ -31,28 +31,24 @@ from selfsent.search.pairs import by_tfidf, candidates_for, in_input
 from selfsent.settings import Settings, with_signature_of
 from selfsent.training.fit import isolated_rng
 from selfsent.training.hard_negatives import HardNegatives, mine as mine_hard_negatives
-from selfsent.training.plan import Plan
 from selfsent.training.run_config import ModelOptions, RunConfig
-from selfsent.training.run_directory import RunDirectory
 
 
 def check_train(
     method: AnyMethod = None,
     base: AnyBase = None,
-    output: str | Path | None = None,
+    output: AnyBase = None,
     resume: bool = False,
     overwrite: bool = False,
     **arguments: Any,
-) -> Plan:
-    """The plan of `train` with these arguments, as far as known without the corpus.
+) -> CheckedRun:
+    """Check the arguments of `train`; the result, with its `plan`, can be given to `train` as `checked`.
 
     Raises:
         SelfsentError: a fault of the base, the settings or the run directory, in one line.
     """
-    plan, _ = Request.of(method, base, **arguments).checked()
-    if output is not None:
-        RunDirectory(Path(output)).check(resume, overwrite, plan.encoders)
-    return plan
+    checked = Request.of(method, base, resume=resume, **arguments).checked()
+    return checked if output is None else checked.into(Path(output), resume, overwrite)
 
 
 @with_signature_of(RunConfig, ModelOptions, Settings)
@@ -67,6 +63,7 @@ def train(
     overwrite: bool = False,
     progress: Progress | None = None,
     quiet: bool = False,
+    checked: CheckedRun | None = None,
     **changes: Any,
 ) -> Run:
     """Train a sentence encoder, and score it before and after if the corpus has documents or pairs.
@@ -87,6 +84,7 @@ def train(
         progress: receives notices and the progress of the run. By default they are shown, with bars in terminals and
             notebooks.
         quiet: show nothing.
+        checked: what `check_train` returned for these arguments, which are then not read again.
         **changes: the options in the signature, and those of the method and the head. `views` are one or two
             augmenters, such as `["synonym"]` or `["translate:pivot=spa", "translate:pivot=cat"]`: their views become
             the two columns of the method, and are cached with the corpus.
@@ -95,8 +93,9 @@ def train(
         SelfsentError: a fault of the corpus, the base, the settings or the run directory, in one line.
     """
     with shown(progress, quiet) as display, isolated_rng():
-        request = Request.of(method, base, hold_out, **changes)
-        return train_once(corpus, request, Path(output or "run"), resume, overwrite, display)
+        if checked is None:
+            checked = check_train(method, base, output or "run", resume, overwrite, hold_out=hold_out, **changes)
+        return train_once(corpus, checked, display)
 
 
 Model = Encoder | Table | str | PathLike[str]

@@ -15,7 +15,7 @@ from selfsent.models.encoder import Encoder
 from selfsent.models.encoding import encode
 from selfsent.models.loading import load_encoder
 from selfsent.models.packing import pack
-from selfsent.training.plan import make_plan
+from selfsent.training.plan import Plan
 
 SENTENCES = tiny.make_sentences(12, seed=2, words=(2, 7))
 SIZES = (tiny.SIZE, 16, 4)
@@ -121,7 +121,7 @@ def test_the_sum_begins_with_the_loss_of_the_whole(nested_of):
 )
 def test_what_cannot_be_is_told(method, given, message):
     with pytest.raises(SettingsError, match=message):
-        make_plan(get_method(method), "bundled-raw", **{"matryoshka": (8,), **given})
+        Plan.resolve(get_method(method), "bundled-raw", **{"matryoshka": (8,), **given})
 
 
 def test_sizes_are_sorted_and_the_whole_is_among_them():

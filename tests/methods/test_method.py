@@ -10,7 +10,7 @@ from selfsent.methods import METHODS, SimCSE, get_method, method_of
 from selfsent.models import packing
 from selfsent.models.loading import load_encoder
 from selfsent.settings import Settings
-from selfsent.training.plan import make_plan
+from selfsent.training.plan import Plan
 
 
 @pytest.mark.parametrize("method", METHODS.values(), ids=lambda method: method.name)
@@ -94,7 +94,7 @@ CODE = {"width": 10, "chained": 3, "norms": "first", "predictor_rate": 1, "learn
     ],
 )
 def test_presets_are_what_paper_or_code_do(method, preset, expected):
-    plan = make_plan(get_method(method), preset=preset)
+    plan = Plan.resolve(get_method(method), preset=preset)
     found = {**vars(plan.settings), **vars(plan.options)}
     assert {name: found[name] for name in expected} == expected
 

@@ -13,7 +13,7 @@ from selfsent.methods import get_method
 from selfsent.methods.contrast import in_batch_cross_entropy
 from selfsent.models.encoder import Encoder
 from selfsent.models.packing import pack
-from selfsent.training.plan import make_plan
+from selfsent.training.plan import Plan
 
 SENTENCES = tiny.make_sentences(22, seed=5, words=(1, 9))
 
@@ -143,7 +143,7 @@ def test_a_run_in_parts_learns_the_same_and_is_resumed(base_of, tmp_path, monkey
 )
 def test_methods_that_have_no_vectors_to_cache(method, complaint):
     with pytest.raises(SettingsError, match=complaint):
-        make_plan(get_method(method), mini_batch_size=4)
+        Plan.resolve(get_method(method), mini_batch_size=4)
 
 
 @pytest.mark.parametrize(

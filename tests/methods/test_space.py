@@ -12,7 +12,7 @@ from selfsent.models.encoding import encode
 from selfsent.models.fingerprint import fingerprint, share_space
 from selfsent.models.loading import load_encoder
 from selfsent.models.packing import pack
-from selfsent.training.plan import make_plan
+from selfsent.training.plan import Plan
 
 SENTENCES = tiny.make_sentences(120, seed=4, words=(2, 9))
 
@@ -65,7 +65,7 @@ def test_it_starts_with_the_map_of_least_squares(encoder_of, base_of, architectu
 )
 def test_what_leaves_the_space_is_refused(given, message):
     with pytest.raises(SettingsError, match=message):
-        make_plan(get_method("distil"), "bundled", **{"teacher": "bundled", "space": "teacher", **given})
+        Plan.resolve(get_method("distil"), "bundled", **{"teacher": "bundled", "space": "teacher", **given})
 
 
 def test_the_direction_is_learned_by_default():

@@ -15,7 +15,7 @@ from selfsent.models.assemble import put_head
 from selfsent.models.heads.options import HEADS
 from selfsent.models.loading import load_encoder
 from selfsent.settings import Settings
-from selfsent.training.plan import make_plan
+from selfsent.training.plan import Plan
 
 FIRST, SECOND = (tiny.make_sentences(6, seed=seed, words=(1, 9)) for seed in (30, 31))
 PAIRS = list(zip(FIRST, SECOND, strict=True))
@@ -156,7 +156,7 @@ def test_heads_for_single_sentences_are_left_out(head, pooling, encoder_of, tmp_
     scores = CrossEncoder(str(tmp_path / "model"), device="cpu").predict(PAIRS)
     assert scores == pytest.approx(learner.model.peer.predict(PAIRS), abs=1e-5)
     with pytest.raises(SettingsError, match="a dense layer of its own after the pooling: leave out `head`"):
-        make_plan(METHODS["cross-encoder"], head=head)
+        Plan.resolve(METHODS["cross-encoder"], head=head)
 
 
 def test_the_names_of_classes_are_saved(learner_of, tmp_path):

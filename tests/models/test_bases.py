@@ -12,7 +12,7 @@ from selfsent.methods import get_method
 from selfsent.models.bases import resolve
 from selfsent.models.loading import load_encoder
 from selfsent.models.saved import is_sentence_encoder
-from selfsent.training.plan import make_plan
+from selfsent.training.plan import Plan
 
 
 @pytest.mark.parametrize("name", ["", "model"])
@@ -186,7 +186,7 @@ def test_damaged_weights_are_named_before_they_are_loaded(base_of, tmp_path):
         resolve(model)
     file.write_bytes(bytes(data[:1000]))
     with pytest.raises(BaseEncoderError, match="is damaged"):
-        make_plan(get_method("mlm"), model)
+        Plan.resolve(get_method("mlm"), model)
 
 
 def test_a_damaged_cross_encoder_is_one_line(tmp_path):

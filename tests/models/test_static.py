@@ -27,7 +27,7 @@ from selfsent.models.encoding import encode
 from selfsent.models.fingerprint import fingerprint
 from selfsent.models.loading import load_encoder
 from selfsent.models.static import PlainTable, StaticEncoder, new_table
-from selfsent.training.plan import make_plan
+from selfsent.training.plan import Plan
 
 TEXTS = [*tiny.make_sentences(30, seed=9), "bidi  gafo!", "", "[MASK] bidi"]
 
@@ -271,7 +271,7 @@ def test_options_that_a_table_lacks_are_refused(table, tmp_path, options, compla
     ],
 )
 def test_the_base_is_the_best_that_a_method_can_train(method, given, base):
-    assert make_plan(METHODS[method], **given).base == base
+    assert Plan.resolve(METHODS[method], **given).base == base
 
 
 def test_a_table_is_made_with_a_vocabulary_of_the_text_or_of_an_encoder(table, tmp_path):

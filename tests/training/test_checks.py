@@ -10,7 +10,7 @@ from selfsent.errors import SettingsError
 from selfsent.methods import get_method
 from selfsent.methods.method import Labels
 from selfsent.training.checks import labels_of, reject_constant
-from selfsent.training.plan import make_plan
+from selfsent.training.plan import Plan
 
 TEXTS = tiny.make_sentences(20, seed=4)
 SCORE = Labels("score", low=0.0, high=1.0)
@@ -57,10 +57,10 @@ def test_scores_and_whole_numbers_for_scores(corpus):
 
 def test_options_are_completed_by_the_data(corpus):
     made = corpus(["no", "yes", "maybe"], [4.0, 1.0])
-    assert make_plan(get_method("softmax")).on(made).options.classes == 3
-    assert make_plan(get_method("cosine")).on(made).options.scale == 4.0
-    assert make_plan(get_method("cosine"), scale=5.0).on(made).options.scale == 5.0
-    assert make_plan(get_method("mnrl")).on(made).options.hard_negatives is False
+    assert Plan.resolve(get_method("softmax")).on(made).options.classes == 3
+    assert Plan.resolve(get_method("cosine")).on(made).options.scale == 4.0
+    assert Plan.resolve(get_method("cosine"), scale=5.0).on(made).options.scale == 5.0
+    assert Plan.resolve(get_method("mnrl")).on(made).options.hard_negatives is False
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_labels_that_cannot_be_learned_are_refused_in_one_line(labels, scores, w
 
 def test_too_few_text_columns(corpus):
     with pytest.raises(SettingsError, match=r"triplet needs 3 text columns; the corpus has 2: .* text_columns"):
-        make_plan(get_method("triplet")).on(corpus())
+        Plan.resolve(get_method("triplet")).on(corpus())
 
 
 def template_of(encoder):

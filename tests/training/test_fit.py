@@ -9,12 +9,14 @@ from selfsent.data.corpus import read_corpus
 from selfsent.errors import SettingsError
 from selfsent.methods import METHODS, get_method
 from selfsent.methods.method import NEW_STATIC, STATIC, STATIC_STEPS
+from selfsent.models.base_info import BaseInfo
 from selfsent.models.loading import load_encoder
 from selfsent.progress import Progress
 from selfsent.training import fit
 from selfsent.training.defaults import LARGE
-from selfsent.training.fit import fitted, rows_with_neighbours
-from selfsent.training.plan import config_of, default_plan, make_plan
+from selfsent.training.fit import fitted
+from selfsent.training.plan import Plan, config_of, default_plan
+from selfsent.training.prepared import rows_with_neighbours
 
 STEPPING = [method for method in METHODS.values() if not method.closed_form]
 NEEDED = {"distil": {"teacher": "bundled-raw"}}
@@ -22,25 +24,26 @@ NEEDED = {"distil": {"teacher": "bundled-raw"}}
 
 
 @pytest.mark.parametrize("method", STEPPING, ids=lambda method: method.name)
-def test_without_a_preset_the_defaults_hold_and_the_rate_fits_the_size(method, monkeypatch):
-    needed = {"base": "bundled-raw", **NEEDED.get(method.name, {})}
-    assert make_plan(method, preset="published", **needed).settings == method.published
-    assert make_plan(method, **needed).settings == method.defaults
-    monkeypatch.setattr("selfsent.training.defaults._parameters", lambda directory: LARGE + 1)
-    assert make_plan(method, **needed).settings.learning_rate == method.large_learning_rate
-    assert make_plan(method, learning_rate=0.5, **needed).settings.learning_rate == 0.5
+def test_without_a_preset_the_defaults_hold_and_the_rate_fits_the_size(method):
+    info = BaseInfo.read("bundled-raw")
+    needed = {"base": info, **NEEDED.get(method.name, {})}
+    assert Plan.resolve(method, preset="published", **needed).settings == method.published
+    assert Plan.resolve(method, **needed).settings == method.defaults
+    vars(info)["parameters"] = LARGE + 1
+    assert Plan.resolve(method, **needed).settings.learning_rate == method.large_learning_rate
+    assert Plan.resolve(method, learning_rate=0.5, **needed).settings.learning_rate == 0.5
 
 
 def test_static_embeddings_have_settings_of_their_own_and_new_ones_a_higher_rate(base_of, tmp_path):
     neighbours, whitening = get_method("neighbours"), get_method("whitening")
-    plan = make_plan(neighbours, "bundled")
+    plan = Plan.resolve(neighbours, "bundled")
     assert (plan.settings, plan.longest, plan.options.keep_base) == (STATIC, STATIC_STEPS, 1)
-    assert make_plan(neighbours, "bundled-encoder").settings.learning_rate == 2e-5  # it has something to lose
-    assert make_plan(neighbours, "bundled-raw").settings.learning_rate == 5e-4
-    assert make_plan(neighbours, "bundled", epochs=3).longest is None
-    new = make_plan(neighbours, make_table(None, tmp_path / "table", tokenizer=base_of("bert"), size=8))
+    assert Plan.resolve(neighbours, "bundled-encoder").settings.learning_rate == 2e-5  # it has something to lose
+    assert Plan.resolve(neighbours, "bundled-raw").settings.learning_rate == 5e-4
+    assert Plan.resolve(neighbours, "bundled", epochs=3).longest is None
+    new = Plan.resolve(neighbours, make_table(None, tmp_path / "table", tokenizer=base_of("bert"), size=8))
     assert (new.settings, new.options.keep_base) == (NEW_STATIC, 0)
-    assert make_plan(whitening, "bundled").settings == whitening.static
+    assert Plan.resolve(whitening, "bundled").settings == whitening.static
 
 
 @pytest.mark.parametrize(
@@ -55,7 +58,7 @@ def test_static_embeddings_have_settings_of_their_own_and_new_ones_a_higher_rate
     ],
 )
 def test_only_static_embeddings_are_whitened_after_neighbours_by_default(method, base, options, whiten):
-    assert make_plan(get_method(method), base, **options).whiten == whiten
+    assert Plan.resolve(get_method(method), base, **options).whiten == whiten
 
 
 @pytest.mark.parametrize(
@@ -72,12 +75,12 @@ def test_only_static_embeddings_are_whitened_after_neighbours_by_default(method,
 )
 def test_what_a_method_does_not_take(changes, said):
     with pytest.raises(SettingsError, match=said):
-        make_plan(get_method("simcse"), **changes)
+        Plan.resolve(get_method("simcse"), **changes)
 
 
 def test_a_batch_is_no_larger_than_the_corpus():
     lines = []
-    plan = make_plan(get_method("mlm"), batch_size=64)
+    plan = Plan.resolve(get_method("mlm"), batch_size=64)
     assert fitted(plan, 10, lines.append).batch_size == 10
     assert lines == ["the corpus has 10 rows to train on: batch_size=64 is cut to that"]
     assert fitted(plan, 64, lines.append) == plan.settings
@@ -90,8 +93,8 @@ def test_a_batch_may_be_cut_where_its_sentences_are_not_compared(objective, alon
     given = {"teacher": "bundled", "objective": objective}
     for changes in ({"batch_size": 5, "accumulate": 2}, {"batch_size": 1}):
         with nullcontext() if alone else pytest.raises(SettingsError, match="distil compares the sentences of a batch"):
-            make_plan(get_method("distil"), **changes, **given)
-    plan = make_plan(get_method("distil"), batch_size=5, **given)
+            Plan.resolve(get_method("distil"), **changes, **given)
+    plan = Plan.resolve(get_method("distil"), batch_size=5, **given)
     with nullcontext() if alone else pytest.raises(SettingsError, match="cannot be shared evenly by 2 processes"):
         fitted(plan, 100, lambda line: None)
 
@@ -100,7 +103,7 @@ def test_the_config_names_everything_that_decides(corpus, base_of):
     import numpy as np
 
     first, second = (base_of("bert", **kind) for kind in ({}, {"initializer_range": 0.5}))
-    plans = [make_plan(get_method("mlm"), base) for base in (first, second)]
+    plans = [Plan.resolve(get_method("mlm"), base) for base in (first, second)]
     one, other = (config_of(plan, corpus, np.arange(90)) for plan in plans)
     assert one["base_digest"] != other["base_digest"]
     assert {**one, "base": 0, "base_digest": 0} == {**other, "base": 0, "base_digest": 0}
@@ -114,7 +117,7 @@ def test_the_config_names_everything_that_decides(corpus, base_of):
 @pytest.mark.parametrize(("size", "accumulate", "fits"), [(8, 4, True), (4, 4, False), (1, 1, False)])
 def test_every_process_has_something_of_every_batch(monkeypatch, size, accumulate, fits):
     monkeypatch.setattr("selfsent.training.fit.world_size", lambda: 2)
-    plan = make_plan(get_method("mlm"), batch_size=size, accumulate=accumulate)
+    plan = Plan.resolve(get_method("mlm"), batch_size=size, accumulate=accumulate)
     with nullcontext() if fits else pytest.raises(SettingsError, match=f"{size} is too small for 2 processes"):
         fitted(plan, 100, lambda line: None)
 
@@ -138,7 +141,7 @@ def test_max_length_may_exceed_512_tokens(base_of, tmp_path):
     tokenizer.model_max_length = 2048
     tokenizer.save_pretrained(base)
     texts = [" ".join(tiny.make_sentences(150, seed)) for seed in range(4)]
-    plan = make_plan(get_method("mlm"), base, max_length=1000, batch_size=2, steps=1)
+    plan = Plan.resolve(get_method("mlm"), base, max_length=1000, batch_size=2, steps=1)
     corpus = read_corpus(texts, cache=tmp_path)
     _, learner = fit._model_and_learner(plan)
     batches = fit._batches(plan, learner, corpus, np.arange(4), None, Progress())
@@ -159,7 +162,7 @@ def test_max_length_may_exceed_512_tokens(base_of, tmp_path):
     ],
 )
 def test_which_methods_learn_from_pairs_that_search_can_score(method, options, pairs):
-    assert make_plan(get_method(method), "bundled-raw", **options).contrasts_pairs is pairs
+    assert Plan.resolve(get_method(method), "bundled-raw", **options).contrasts_pairs is pairs
 
 
 @pytest.fixture
@@ -198,7 +201,7 @@ def test_an_option_of_another_method_is_answered_with_the_one_that_was_chosen(lo
     ],
 )
 def test_whole_documents_are_read_as_far_as_the_encoder_reads(given, length):
-    assert make_plan(get_method("neighbours"), "bundled", **given).settings.max_length == length
+    assert Plan.resolve(get_method("neighbours"), "bundled", **given).settings.max_length == length
 
 
 def test_titles_alone_are_asked_once_for_each_document(tmp_path):
@@ -209,7 +212,7 @@ def test_titles_alone_are_asked_once_for_each_document(tmp_path):
     corpus = read_corpus([{"text": text} for text in texts], split_sentences=True, cache=tmp_path / "cache")
     rows = np.arange(4, len(corpus))
     for positives, left in (("title", [4, *range(6, len(corpus), 3)]), ("title,document", rows.tolist())):
-        plan = make_plan(get_method("neighbours"), "bundled", positives=positives)
+        plan = Plan.resolve(get_method("neighbours"), "bundled", positives=positives)
         assert rows_with_neighbours(plan, corpus, rows).tolist() == left
 
 

@@ -55,6 +55,8 @@ class Parser(argparse.ArgumentParser):
     command: type[Command]
     arguments: list[str]
     """Those given to the command."""
+    has_late_options = False
+    """Whether the options of a method were added."""
     sections: Sequence[tuple[str | None, Iterable[argparse.Action]]] = ()
     """What the help shows in place of all options."""
 
@@ -82,6 +84,12 @@ class Parser(argparse.ArgumentParser):
             formatter.add_arguments(actions)
             formatter.end_section()
         return formatter.format_help()
+
+    def unknown_flags(self, arguments: Sequence[str]) -> list[str]:
+        """Flags among arguments that no option has; none if help is asked for."""
+        known = self._option_string_actions
+        flags = [word.partition("=")[0] for word in arguments if word.startswith("--") and word != "--"]
+        return [] if {"-h", "--help", "--help-all"} & {*arguments} else [flag for flag in flags if flag not in known]
 
     def refuse(self, arguments: Sequence[str], belongs_to: Callable[[str], str] = lambda name: "") -> None:
         """Reject unknown arguments.
@@ -117,7 +125,7 @@ class HelpAction(argparse.Action):
     def __call__(self, parser: Any, *rest: Any) -> NoReturn:
         """Print, and exit."""
         command, declared = parser.command, len(parser._action_groups)
-        if command.has_late_options:
+        if command.has_late_options and any(word.partition("=")[0] == "--method" for word in parser.arguments):
             command.add_late_options(parser, parser.arguments)
         if command.main_options and not self.const:
             known = {action.dest: action for action in parser._actions}
@@ -301,6 +309,8 @@ def _run(arguments: list[str]) -> None:
     console.FLAGS.clear()
     console.FLAGS.update(parser.flags())
     try:
+        if kind.has_late_options and parser.unknown_flags(rest):  # a value after one would look like a position
+            kind.add_late_options(parser, rest)
         options, unknown = parser.parse_known_intermixed_args(rest)
         command = kind.of(options, parser=parser, arguments=arguments, unknown=unknown, started=started)
         if not kind.has_late_options:

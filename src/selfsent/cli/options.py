@@ -76,6 +76,11 @@ class Command(ABC):
         """Options by their names."""
         return {name: getattr(self, name) for name in names}
 
+    @classmethod
+    def add_late_options(cls, parser: Any, arguments: list[str]) -> None:
+        """Add options that depend on the arguments, such as those of a method."""
+        raise NotImplementedError
+
     @abstractmethod
     def run(self) -> None:
         """Run the command."""

@@ -59,14 +59,16 @@ class Train(TrainingText, Resumable):
 
     @classmethod
     def add_late_options(cls, parser: Any, arguments: list[str]) -> None:
-        """Add the options of the given method and head, for the help."""
+        """Add the options of the given method, or of the default one, and of the given head."""
         early = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
         for name in ("--method", "--head"):
             early.add_argument(name, nargs="?")
-        if (given := early.parse_known_args(arguments)[0]).method:
-            from selfsent.methods import get_method
+        given = early.parse_known_args(arguments)[0]
+        from selfsent.methods import get_method
+        from selfsent.training.defaults import DEFAULT_METHOD
 
-            add_method_options(parser, get_method(given.method), given.head)
+        add_method_options(parser, get_method(given.method or DEFAULT_METHOD), given.head)
+        parser.has_late_options = True
 
     def run(self) -> None:
         """Train, then print the scores before and after."""
@@ -79,20 +81,19 @@ class Train(TrainingText, Resumable):
             self.check_corpus(self.corpus)
         if views := self.changes.get("views"):
             parse_augmenters(",".join(views))
-        command = self._with_options_of_method()
+        self._refuse_unknown()
         from selfsent import api
         from selfsent.report.scores import neighbours_text, scores_table
         from selfsent.report.warranted import warranty_table
         from selfsent.training.budget import Clock
 
-        given = command.values("hold_out", "resume", "overwrite") | command.changes
-        plan = api.check_train(command.method, command.base, command.output, **given)
-        if command.split_sentences is None and not plan.reads_documents:
-            command.split_sentences = False
-        with command.resumable():
-            corpus = command.read(command.corpus, summarise=True)
-            given |= {"progress": console.CommandProgress(), "clock": Clock(command.started)}
-            result = api.train(corpus, command.method, command.base, command.output, **given)
+        given = self.values("hold_out", "resume", "overwrite") | self.changes | {"clock": Clock(self.started)}
+        checked = api.check_train(self.method, self.base, self.output, **given)
+        if self.split_sentences is None and not checked.plan.reads_documents:
+            self.split_sentences = False
+        with self.resumable():
+            corpus = self.read(self.corpus, summarise=True)
+            result = api.train(corpus, checked=checked, progress=console.CommandProgress())
         for scores in filter(None, (result.search_scores, result.scores)):
             show(scores_table(scores))
         if "warranty" in result.record:
@@ -102,20 +103,20 @@ class Train(TrainingText, Resumable):
             show(f"The same as a page, with curves: {result.directory / 'report.html'}")
         show(f"The model is in {result.directory / 'model'}")
 
-    def _with_options_of_method(self) -> Train:
-        """The command, parsed again with the options of its method."""
+    def _refuse_unknown(self) -> None:
+        """Reject unknown arguments, with a hint if they are options of another method.
+
+        Options of the method are added here at the latest, so that errors name its flags.
+        """
         from selfsent.methods import get_method, whose_option
         from selfsent.training.defaults import DEFAULT_METHOD
 
-        method = get_method(self.method or DEFAULT_METHOD)
-        add_method_options(self.parser, method, self.changes.get("head"))
+        name = get_method(self.method or DEFAULT_METHOD).name
+        if not self.parser.has_late_options:
+            self.add_late_options(self.parser, self.arguments[1:])
         console.FLAGS.update(self.parser.flags())
-        if not self.unknown:
-            return self
-        self.parser.see = f"{self.parser.prog} --help, selfsent methods {method.name}"
-        options, unknown = self.parser.parse_known_intermixed_args(self.arguments[1:])
-        self.parser.refuse(unknown, whose_option)
-        return Train.of(options, parser=self.parser, arguments=self.arguments, unknown=(), started=self.started)
+        self.parser.see = f"{self.parser.prog} --help, selfsent methods {name}"
+        self.parser.refuse(self.unknown, whose_option)
 
     def _run_recipe(self) -> None:
         """Run all stages, and print their scores."""

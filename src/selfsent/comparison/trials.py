@@ -15,13 +15,14 @@ from selfsent.comparison.verdict import UNTRAINED
 from selfsent.errors import BaseEncoderError, SettingsError
 from selfsent.evaluation.load_scorer import is_directory_or_id
 from selfsent.methods import METHODS, get_method
+from selfsent.models.base_info import BaseInfo
 from selfsent.models.bases import resolve
 from selfsent.models.loading import load_encoder
 from selfsent.models.saved import is_cross_encoder, is_static, is_trained_transformer
 from selfsent.naming import name_of
 from selfsent.settings import DURATIONS
 from selfsent.training.defaults import for_single
-from selfsent.training.plan import Plan, make_plan
+from selfsent.training.plan import Plan
 from selfsent.training.run_config import Notice
 
 BUDGET = 120.0
@@ -130,7 +131,7 @@ def default_methods(bases: Sequence[Base], notice: Notice) -> dict[str, dict[str
         left = [name for name, given in found.items() if not _suits_static(given)]
         notice(f"{base.name} is a table of token vectors; left out, since they need a transformer: {', '.join(left)}")
     for base in bases:
-        name, settings = for_single(base.name)
+        name, settings = for_single(BaseInfo.read(base.name))
         words = [name]
         for key, value in settings.items():
             flag = key.replace("_", "-")
@@ -214,7 +215,7 @@ def _plan(name: str, base: str, given: Mapping[str, Any]) -> Plan:
     if name == UNTRAINED:
         raise SettingsError(f"{name} is what the base is called: give the method another name")
     try:
-        plan = make_plan(get_method(given["method"]), base, **{k: v for k, v in given.items() if k != "method"})
+        plan = Plan.resolve(get_method(given["method"]), base, **{k: v for k, v in given.items() if k != "method"})
     except SettingsError as error:
         raise SettingsError(f"{name}: {error}") from None
     if plan.joins:

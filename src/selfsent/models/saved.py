@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -53,16 +53,25 @@ def adapter_config(directory: Path) -> dict[str, Any] | None:
 
 def is_static(directory: Path) -> bool:
     """Whether a saved model is a table of static embeddings, as sentence-transformers or model2vec saves it."""
-    if modules := modules_of(directory):
+    return starts_with_table(directory, modules_of(directory))
+
+
+def starts_with_table(directory: Path, modules: Sequence[tuple[str, str]]) -> bool:
+    """Whether the first of a saved model's modules is a table of static embeddings."""
+    if modules:
         return modules[0][0].endswith(".StaticEmbedding")
     return read_json(directory / "config.json").get("model_type") == "model2vec"
 
 
 def saved_pooling(directory: Path) -> str | None:
     """The pooling of a saved model, in the words of sentence-transformers, or `cnn-pool`; None if it has none."""
-    if is_static(directory):
-        return "mean"
-    for kind, path in modules_of(directory):
+    modules = modules_of(directory)
+    return "mean" if starts_with_table(directory, modules) else pooling_among(directory, modules)
+
+
+def pooling_among(directory: Path, modules: Sequence[tuple[str, str]]) -> str | None:
+    """The pooling among the modules of a saved model; None without one."""
+    for kind, path in modules:
         if CUSTOM.get(kind) == "cnn_pool.CnnPool":
             return CNN_POOL
         if kind.endswith(".Pooling"):
@@ -83,9 +92,12 @@ def is_sentence_encoder(directory: Path) -> bool:
 
     Runs of masked language modelling, encoders pretrained with it, and new tables have a pooling, too.
     """
-    if saved_pooling(directory) is None:
-        return False
-    return read_record(directory.resolve().parent).config.get("method") not in ("mlm", "pretrain", "table")
+    return saved_pooling(directory) is not None and not was_pretrained_only(directory)
+
+
+def was_pretrained_only(directory: Path) -> bool:
+    """Whether the run that made a model is one of masked language modelling, or made an untrained table."""
+    return read_record(directory.resolve().parent).config.get("method") in ("mlm", "pretrain", "table")
 
 
 def is_trained_transformer(directory: Path) -> bool:

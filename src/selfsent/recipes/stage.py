@@ -18,7 +18,7 @@ from selfsent.methods import METHODS, Method
 from selfsent.models.heads.options import HEADS, POOLINGS
 from selfsent.recipes.document import Section
 from selfsent.settings import Settings, choices_of, former_names, parse_duration
-from selfsent.training.plan import Plan, make_plan
+from selfsent.training.plan import Plan
 from selfsent.training.run_config import ModelOptions, RunConfig
 
 Source = str | tuple[str | Mapping[str, Any], ...]
@@ -65,7 +65,7 @@ class Stage:
         arguments = {name: value for name, value in self.arguments.items() if name not in _RUN}
         if self.arguments.get("views") and "columns" in fields_of(self.method.options):
             arguments.setdefault("columns", True)
-        return make_plan(self.method, base, **arguments)
+        return Plan.resolve(self.method, base, **arguments)
 
     def to_json(self) -> dict[str, Any]:
         """Everything that decides the result."""

@@ -9,6 +9,7 @@ from rich.console import Group
 from rich.table import Table
 
 from selfsent.display import counted, span, table_of
+from selfsent.evaluation.held_out import DIFFERENCES
 from selfsent.evaluation.lexical import LEXICAL
 
 Scores = Mapping[str, Any]
@@ -21,12 +22,6 @@ NAMES = {
     **LEXICAL,
 }
 """Displayed names; the first one ranks as `selfsent search`."""
-DIFFERENCES = {
-    "words_over_bm25": ("with_words", "bm25"),
-    "words_over_base": ("with_words", "base_with_words"),
-    "difference": ("trained", "base"),
-    **{f"over_{kind}": ("trained", kind) for kind in LEXICAL},
-}
 
 
 def is_search(scores: Scores) -> bool:

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError, safe_open
 
 from selfsent.data.corpus import Corpus
 from selfsent.data.views.positives import Documents
-from selfsent.errors import BaseEncoderError, SettingsError
+from selfsent.errors import SettingsError
 from selfsent.methods import METHODS, Method
 from selfsent.methods.method import NEW_STATIC, STATIC
-from selfsent.models.bases import BUNDLED, ENCODER, RAW, resolve, weights_of
-from selfsent.models.loading import load_encoder
-from selfsent.models.saved import is_sentence_encoder, is_static, is_trained_transformer, saved_pooling
+from selfsent.models.base_info import BaseInfo
+from selfsent.models.bases import BUNDLED, ENCODER, RAW
 from selfsent.settings import Settings, split_arguments
 from selfsent.training.run_config import ModelOptions
 
@@ -39,7 +35,7 @@ LARGE = 15_000_000
 """Parameters from which an encoder counts as large: its default learning rate is the smaller one."""
 
 
-def default_method(corpus: Corpus, base: str | Path | None) -> tuple[Method, Mapping[str, Any], str]:
+def default_method(corpus: Corpus, base: BaseInfo | None) -> tuple[Method, Mapping[str, Any], str]:
     """The method for a corpus and a base, settings that are not its own defaults, and the reason in a few words.
 
     Raises:
@@ -57,41 +53,40 @@ def default_method(corpus: Corpus, base: str | Path | None) -> tuple[Method, Map
     return METHODS[name], settings, reason
 
 
-def for_single(base: str | Path | None) -> tuple[str, Mapping[str, Any]]:
+def for_single(base: BaseInfo | None) -> tuple[str, Mapping[str, Any]]:
     """The method for sentences without documents from this base, and settings that are not its own defaults."""
     if base is None:
         return FOR_SINGLE
-    name, settings = FOR_SINGLE_FROM_ENCODER if is_trained_transformer(resolve(base)) else FOR_SINGLE
-    if saved_pooling(resolve(base)) is not None:
+    name, settings = FOR_SINGLE_FROM_ENCODER if base.is_trained_transformer else FOR_SINGLE
+    if base.pooling is not None:
         settings = {key: value for key, value in settings.items() if key != "pooling"}
     return name, settings
 
 
-def default_settings(method: Method, base: str | Path, lora: bool = False) -> Settings:
+def default_settings(method: Method, base: BaseInfo, lora: bool = False) -> Settings:
     """The default settings for a kind of base, and for adapters.
 
     Raises:
         SettingsError: the method cannot train static embeddings, and the base is one.
     """
-    directory = resolve(base)
     if lora:
         return method.defaults.replace(learning_rate=FASTER * method.large_learning_rate)
-    if not is_static(directory):
+    if not base.is_static:
         # Without labels, large rates damage a base that is a sentence encoder already (docs/log).
-        knows = not method.supervised and is_sentence_encoder(directory)
+        knows = not method.supervised and base.is_sentence_encoder
         # Large networks need small rates.
-        small = _parameters(directory) <= LARGE and not knows
+        small = base.parameters <= LARGE and not knows
         return method.defaults if small else method.defaults.replace(learning_rate=method.large_learning_rate)
     if method.static is None:
-        problem = f"{method.name} needs a transformer, and {base} is a table of token vectors"
+        problem = f"{method.name} needs a transformer, and {base.name} is a table of token vectors"
         advice = f"give another `base`, such as {RAW}, or leave it out"
         raise SettingsError(f"{problem}: {advice}")
-    if not is_sentence_encoder(directory):  # random rows, whose length says nothing
+    if not base.is_sentence_encoder:  # random rows, whose length says nothing
         return (
             NEW_STATIC if method.static is STATIC else method.static.replace(learning_rate=method.large_learning_rate)
         )
     # The step is that of a row of mean length: another scale of the table makes no difference.
-    length = float(load_encoder(directory).words.weight.detach().norm(dim=1).mean())
+    length = base.mean_row_length
     return method.static.replace(learning_rate=float(f"{method.static.learning_rate * length / LENGTH:.2g}"))
 
 
@@ -117,19 +112,6 @@ def default_base(method: Method, given: Mapping[str, Any], model: ModelOptions) 
     return BUNDLED if plain and method.static is not None and options.suits_static else ENCODER
 
 
-def is_strong(base: str) -> bool:
-    """Whether this is a sentence encoder that training on documents adds little to, once words rank too (docs/log)."""
-    directory = resolve(base)
-    return is_trained_transformer(directory) and _parameters(directory) > LARGE
-
-
-def _parameters(directory: Path) -> int:
-    """Rough number of parameters in a directory, by the headers of its safetensors files."""
-    total = 0
-    for file in weights_of(directory):
-        try:
-            with safe_open(str(file), framework="numpy") as tensors:
-                total += sum(math.prod(tensors.get_slice(name).get_shape()) for name in tensors.keys())  # noqa: SIM118 — not a dict
-        except SafetensorError as error:
-            raise BaseEncoderError(f"{file} is damaged ({error}): fetch or save the model again") from None
-    return total
+def is_strong(base: BaseInfo) -> bool:
+    """Whether a base is a sentence encoder that training on documents adds little to in hybrid search (docs/log)."""
+    return base.is_trained_transformer and base.parameters > LARGE

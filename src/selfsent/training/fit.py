@@ -18,7 +18,7 @@ from selfsent.data.batches import Batches, Lead
 from selfsent.data.corpus import Corpus
 from selfsent.data.token_table import LONGEST, TokenTable, build_table
 from selfsent.data.tokenizing import seam
-from selfsent.data.views.positives import Documents, Title
+from selfsent.data.views.positives import Documents
 from selfsent.data.views.tokens import Template
 from selfsent.display import counted
 from selfsent.distributed import by_first, rank, wait, world_size
@@ -43,6 +43,7 @@ from selfsent.training.hard_negatives import mine, teacher_scores
 from selfsent.training.loop import Loop, precision_of
 from selfsent.training.models import save_model
 from selfsent.training.plan import Plan, check_batch_size
+from selfsent.training.prepared import PreparedRun
 from selfsent.training.run_config import Notice, RunConfig
 from selfsent.training.run_directory import RunDirectory
 from selfsent.training.teacher_vectors import cached_vectors
@@ -56,17 +57,13 @@ def isolated_rng() -> AbstractContextManager[None]:
     return torch.random.fork_rng([torch.cuda.current_device()] if torch.cuda.is_available() else [])
 
 
-def fit(
-    corpus: Corpus, rows: np.ndarray, plan: Plan, directory: RunDirectory, run_config: RunConfig, progress: Progress
-) -> Encoder:
+def fit(prepared: PreparedRun, directory: RunDirectory, run_config: RunConfig, progress: Progress) -> Encoder:
     """Train, and save the model in the run directory.
 
     Nothing is written before all user errors have been checked for.
 
     Args:
-        corpus: the sentences.
-        rows: (sentences,) those of them to train on.
-        plan: method, options and settings.
+        prepared: corpus, plan, rows and labels.
         directory: a run directory that was checked and matched.
         run_config: checkpoints and scores along the way.
         progress: receives notices and progress.
@@ -77,16 +74,14 @@ def fit(
         OutputError: the run directory cannot be written.
         TrainingError: the run went wrong; the last good checkpoint is kept.
     """
-    plan = plan.on(corpus)
-    labels, class_names = plan.known(corpus, rows) or (None, ())
-    rows = rows_with_neighbours(plan, corpus, rows, progress.notice)
+    plan = prepared.plan
     low = bool(plan.lora) and precision_of(plan.settings, directory) == "bfloat16"
     model, learner = _model_and_learner(plan, low)
-    learner.class_names = class_names
-    batches = _batches(plan, learner, corpus, rows, labels, progress)
+    learner.class_names = prepared.class_names
+    batches = _batches(prepared, learner, progress)
     if rank() == 0:
         known = [model.texts_read, *(teacher.texts_read for teacher in learner.teachers)]
-        learner.model.texts_read = reduce(or_, known, TextsRead.of_corpus(corpus, rows))
+        learner.model.texts_read = reduce(or_, known, TextsRead.of_corpus(prepared.corpus, prepared.rows))
     wait()
     directory.begin()
 
@@ -178,10 +173,9 @@ def _model_and_learner(plan: Plan, low: bool = False) -> tuple[Encoder, Learner]
     return model, learner
 
 
-def _batches(
-    plan: Plan, learner: Learner, corpus: Corpus, rows: np.ndarray, labels: np.ndarray | None, progress: Progress
-) -> Batches:
+def _batches(prepared: PreparedRun, learner: Learner, progress: Progress) -> Batches:
     """The tokenised batches, with notices and errors where they do not suit the encoder or the method."""
+    plan, corpus, rows, labels = prepared.plan, prepared.corpus, prepared.rows, prepared.labels
     model, notice = learner.model, progress.notice
     settings = fitted(plan, len(rows), notice)
     limit = int(model.tokenizer.model_max_length)
@@ -293,40 +287,6 @@ def _with_steps(plan: Plan, batches: Batches, notice: Notice) -> Settings:
         reached = f"the rate gets no higher than {settings.steps / (settings.warmup + 1):.0%} of learning_rate"
         notice(f"{fact}: {reached}")
     return settings
-
-
-def rows_with_neighbours(
-    plan: Plan, corpus: Corpus, rows: np.ndarray, notice: Notice = lambda line: None
-) -> np.ndarray:
-    """The rows to train on: all, or, for views that read neighbours, those that are not alone in their document.
-
-    Args:
-        plan: with the views.
-        corpus: the corpus.
-        rows: (sentences,) to choose from.
-        notice: receives how many are left out.
-
-    Raises:
-        SettingsError: fewer than two are left.
-    """
-    # A single view, as of mlm, reads the row itself as well: it may be alone.
-    if corpus.documents is None or not plan.reads_documents or len(plan.views) == 1:
-        return rows
-    alone = Documents(np.asarray(corpus.documents)).sizes(rows) < 2
-    left = int(len(rows) - alone.sum())
-    if left < 2:
-        problem = f"{plan.method.name} reads the neighbours of a sentence, and no document has two sentences"
-        advice = "give split_sentences=True if a text holds several, or check the document column"
-        raise SettingsError(f"{problem}: {advice}")
-    if alone.any():
-        lost = len(rows) - left
-        their = "is alone in its document" if lost == 1 else "are alone in their document"
-        rest = f"{counted(left, 'row')} can be trained on"
-        notice(f"{lost:,} of {corpus.report.counted(len(rows))} {their}, and left out: {rest}")
-    rows = rows[~alone]
-    if isinstance(plan.views[0].passage, Title):  # one row stands for its document
-        rows = rows[np.sort(np.unique(np.asarray(corpus.documents)[rows], return_index=True)[1])]
-    return rows
 
 
 def notice_of_cut(batches: Batches, split: bool) -> str | None:

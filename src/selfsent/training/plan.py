@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 from collections.abc import Mapping
 from dataclasses import MISSING
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from selfsent.data.corpus import Corpus
+from selfsent.data.corpus.table import rows_digest
 from selfsent.data.views.view import View
 from selfsent.errors import SettingsError, guess
 from selfsent.methods import METHODS, Method, whose_option
 from selfsent.methods.method import STATIC_STEPS, MethodOptions
 from selfsent.methods.positives import NOISES
 from selfsent.methods.postprocessing import whitened
+from selfsent.models.base_info import BaseInfo
 from selfsent.models.bases import resolve, weights_digest
 from selfsent.models.heads.options import CNN_POOL, HEADS, POOLINGS, Pooling, name_of
 from selfsent.models.lora import require_peft
 from selfsent.models.prompts import Prompts
-from selfsent.models.saved import is_bare_table, is_sentence_encoder, is_static, is_trained_transformer, saved_pooling
 from selfsent.settings import DURATIONS, WITHOUT_STEPS, Settings, split_arguments, with_current_names
 from selfsent.training.checks import KnownLabels, facts_of, labels_of
 from selfsent.training.defaults import (
-    FOR_SINGLE_FROM_ENCODER,
     LONGEST_DOCUMENT,
     default_base,
     default_method,
@@ -43,7 +43,7 @@ class Plan:
         method: the learning method.
         options: the method's own options.
         settings: of the training.
-        base: name of the base encoder.
+        base_info: the base encoder.
         pooling: name of the pooling; None for that of the base, or of a CNN.
         dropout: dropout rate of the encoder; None for that of its configuration.
         whiten: strength of the whitening of the trained encoder at the end; 0 for none.
@@ -59,7 +59,7 @@ class Plan:
     method: Method
     options: MethodOptions
     settings: Settings
-    base: str
+    base_info: BaseInfo
     pooling: Pooling | None
     dropout: float | None
     whiten: float = 0.0
@@ -70,6 +70,75 @@ class Plan:
     lora: int | None = None
     keep_adapter: bool = False
     prompts: Prompts = Prompts()  # noqa: RUF009 — it is frozen
+
+    @classmethod
+    def resolve(cls, method: Method, base: BaseInfo | str | Path | None = None, **changes: Any) -> Plan:
+        """Resolve settings and options of a run: the method's defaults or a preset's, then the user's changes.
+
+        Args:
+            method: the learning method.
+            base: the base encoder; None for the best of those that ship and that the method can train.
+            **changes: fields of `ModelOptions`, of `Settings`, of the method's options and of the head's.
+
+        Raises:
+            SettingsError: an unknown name, or a value out of range.
+            BaseEncoderError: there is no such base.
+        """
+        if isinstance(changes.get("whiten"), bool):
+            changes["whiten"] = float(changes["whiten"])
+        model, changes = split_arguments(ModelOptions, changes)
+        preset, head, pooling, whiten = model.preset, model.head, model.pooling, model.whiten
+        changes = with_current_names(changes, method.options)
+        chosen = method.preset(preset)
+        if base is None:
+            base = default_base(method, {**chosen, **changes}, model)
+        info = base if isinstance(base, BaseInfo) else BaseInfo.read(base)
+        # With a head or another pooling, vectors differ from those that the base was trained to make.
+        same = head is None and pooling in (None, info.pooling)
+        knows = same and info.is_sentence_encoder
+        given = chosen if preset else method.for_encoders if knows else {}
+        if changes.keys() & set(DURATIONS):
+            given = {name: value for name, value in given.items() if name not in DURATIONS}
+        changes = {**given, **changes}
+        # The default is one pass, but on a huge corpus never more steps than the paper took.
+        limited = preset is not None or changes.keys() & set(DURATIONS)
+        longest = None if limited else STATIC_STEPS if info.is_static else method.published.steps
+        chosen_head = _head(method, model, changes)
+        _check_lora(method, model, info)
+        start = default_settings(method, info, bool(model.lora))  # raises where the method cannot train the base
+        settings, options, ignored = _changed(method, method.published if preset else start, changes)
+        if options.reads_whole_documents and not preset and "max_length" not in changes:
+            settings = settings.replace(max_length=LONGEST_DOCUMENT)
+        if whiten is None:
+            turned = knows and info.is_bare_table and not (preset or model.sizes)
+            whiten = method.static_whiten if turned else 0.0
+        views = options.views()
+        joins = any(view.second_column is not None for view in views)
+        _check(method, settings, options, whiten, model.sizes, joins)
+        if pooling is None and head != CNN_POOL:
+            own = info.pooling or method.pooling
+            pooling = own if own in POOLINGS else None
+        return cls(
+            method=method,
+            options=options,
+            settings=settings,
+            base_info=info,
+            pooling=pooling,
+            dropout=model.dropout,
+            whiten=float(whiten),
+            ignored=ignored,
+            longest=longest,
+            head=chosen_head,
+            sizes=model.sizes,
+            lora=model.lora,
+            keep_adapter=model.keep_adapter,
+            prompts=Prompts.of(info.directory, model.query_prompt, model.document_prompt, model.prompts and not joins),
+        )
+
+    @property
+    def base(self) -> str:
+        """Name of the base encoder, as given."""
+        return self.base_info.name
 
     def summary(self) -> str:
         """The plan in one line."""
@@ -82,22 +151,22 @@ class Plan:
     @property
     def encoders(self) -> list[Path]:
         """Directories of the encoders that are read: the base, and teachers."""
-        return [resolve(name) for name in (self.base, *self.options.teachers)]
+        return [self.base_info.directory, *(resolve(name) for name in self.options.teachers)]
 
     @property
     def other_pooling(self) -> str | None:
         """The pooling that the untrained base is scored with, where the run trains another."""
-        own = saved_pooling(resolve(self.base)) or "mean"
+        own = self.base_info.pooling or "mean"
         return own if self.pooling and self.pooling != own else None
 
     @property
     def for_encoders(self) -> str:
         """Options with other defaults because the base is a sentence encoder already, such as `keep_base=1`."""
-        knows = is_sentence_encoder(resolve(self.base))
+        knows = self.base_info.is_sentence_encoder
         chosen = [(name, value) for name, value in self.method.for_encoders.items() if knows]
         return " ".join(f"{name}={value:g}" for name, value in chosen if getattr(self.options, name) == value)
 
-    @property
+    @cached_property
     def views(self) -> tuple[View, ...]:
         """Inputs of the learner."""
         return self.options.views()
@@ -168,7 +237,7 @@ def config_of(plan: Plan, corpus: Corpus, rows: np.ndarray) -> dict[str, Any]:
         **({"teacher_digest": digests} if digests else {}),
         "settings": dataclasses.asdict(plan.settings),
         "base": plan.base,
-        "base_digest": weights_digest(resolve(plan.base)),
+        "base_digest": plan.base_info.digest,
         "pooling": plan.pooling or CNN_POOL,
         **({"head": {"name": name_of(plan.head), **dataclasses.asdict(plan.head)}} if plan.head else {}),
         "dropout": plan.dropout,
@@ -185,89 +254,27 @@ def config_of(plan: Plan, corpus: Corpus, rows: np.ndarray) -> dict[str, Any]:
     }
 
 
-def rows_digest(rows: np.ndarray) -> str:
-    """A digest of a choice of corpus rows."""
-    return hashlib.blake2b(np.ascontiguousarray(rows, dtype=np.int64).tobytes(), digest_size=8).hexdigest()
-
-
-def make_plan(method: Method, base: str | Path | None = None, **changes: Any) -> Plan:
-    """Settings and options of a run: the method's defaults or a preset's, then what the user changed.
-
-    Args:
-        method: the learning method.
-        base: the base encoder; None for the best of those that ship with selfsent and that the method can train.
-        **changes: fields of `ModelOptions`, of `Settings`, of the method's options and of the head's.
-
-    Raises:
-        SettingsError: an unknown name, or a value out of range.
-    """
-    if isinstance(changes.get("whiten"), bool):
-        changes["whiten"] = float(changes["whiten"])
-    model, changes = split_arguments(ModelOptions, changes)
-    preset, head, pooling, dropout, whiten = model.preset, model.head, model.pooling, model.dropout, model.whiten
-    changes = with_current_names(changes, method.options)
-    chosen = method.preset(preset)
-    if base is None:
-        base = default_base(method, {**chosen, **changes}, model)
-    directory = resolve(base)
-    saved = saved_pooling(directory)
-    # With a head or another pooling the vectors are not those that the base was trained to make.
-    same = head is None and pooling in (None, saved)
-    knows = same and is_sentence_encoder(directory)
-    given = chosen if preset else method.for_encoders if knows else {}
-    if changes.keys() & set(DURATIONS):
-        given = {name: value for name, value in given.items() if name not in DURATIONS}
-    changes = {**given, **changes}
-    # The default is one pass, but on a huge corpus never more steps than the paper took.
-    limited = preset is not None or changes.keys() & set(DURATIONS)
-    longest = None if limited else STATIC_STEPS if is_static(directory) else method.published.steps
-    chosen_head = _head(method, model, changes)
-    _check_lora(method, model, directory)
-    start = default_settings(method, base, bool(model.lora))  # raises where the method cannot train the base
-    settings, options, ignored = _changed(method, method.published if preset else start, changes)
-    if options.reads_whole_documents and not preset and "max_length" not in changes:
-        settings = settings.replace(max_length=LONGEST_DOCUMENT)
-    if whiten is None:
-        turned = knows and is_bare_table(directory) and not (preset or model.sizes)
-        whiten = method.static_whiten if turned else 0.0
-    _check(method, settings, options, whiten, model.sizes)
-    if pooling is None and head != CNN_POOL:
-        own = saved or method.pooling
-        pooling = own if own in POOLINGS else None
-    joins = any(view.second_column is not None for view in options.views())
-    prompts = Prompts.of(directory, model.query_prompt, model.document_prompt, model.prompts and not joins)
-    made = method, options, settings, str(base), pooling, dropout, float(whiten), ignored, longest, chosen_head
-    return Plan(*made, model.sizes, model.lora, model.keep_adapter, prompts)
-
-
-def default_plan(corpus: Corpus, base: str | Path | None, **given: Any) -> tuple[Plan, str]:
+def default_plan(corpus: Corpus, base: BaseInfo | str | Path | None, **given: Any) -> tuple[Plan, str]:
     """The plan of the default method for a corpus, and the reason in a few words.
 
     Args:
         corpus: the corpus.
         base: the base encoder; None for the method's default among those that ship.
-        **given: arguments of `make_plan`; None counts as not given.
+        **given: arguments of `Plan.resolve`; None counts as not given.
 
     Raises:
-        SettingsError: as `default_method` and `make_plan` do.
+        SettingsError: as `default_method` and `Plan.resolve` do.
     """
+    if base is not None and not isinstance(base, BaseInfo):
+        base = BaseInfo.read(base)
     method, settings, reason = default_method(corpus, base)
     given = {name: value for name, value in given.items() if value is not None}
     replaced = {*(NOISES if given.keys() & set(NOISES) else ()), *(("pooling",) if "head" in given else ())}
     own = {} if "preset" in given else {name: value for name, value in settings.items() if name not in replaced}
     try:
-        return make_plan(method, base, **{**own, **given}), reason
+        return Plan.resolve(method, base, **{**own, **given}), reason
     except SettingsError as error:
         raise SettingsError(f"without `method`, {method.name} is trained here, as {reason}: {error}") from None
-
-
-def doubt(plan: Plan) -> str | None:
-    """Notice shown where the default method promises little."""
-    if plan.method.name != FOR_SINGLE_FROM_ENCODER[0] or not is_trained_transformer(resolve(plan.base)):
-        return None
-    fact = "the base is a sentence encoder already, and single sentences change one by about a point"
-    advice = "look at the scores before you use the result"
-    return f"{fact}: {advice}"
 
 
 def _changed(method: Method, start: Settings, changes: Mapping[str, Any]) -> tuple[Settings, Any, tuple[str, ...]]:
@@ -288,7 +295,9 @@ def _changed(method: Method, start: Settings, changes: Mapping[str, Any]) -> tup
     return settings, method.options(**{name: changes[name] for name in changes if name in own}), ignored
 
 
-def _check(method: Method, settings: Settings, options: Any, whiten: float, sizes: tuple[int, ...]) -> None:
+def _check(
+    method: Method, settings: Settings, options: Any, whiten: float, sizes: tuple[int, ...], joins: bool
+) -> None:
     """Reject conflicting settings.
 
     Raises:
@@ -296,7 +305,7 @@ def _check(method: Method, settings: Settings, options: Any, whiten: float, size
     """
     if whiten and method.name == "whitening":
         raise SettingsError("whitening is whitened already: leave out `whiten`, or give `strength`")
-    if whiten and any(view.second_column is not None for view in options.views()):
+    if whiten and joins:
         raise SettingsError(f"{method.name} makes scores, not vectors that could be whitened: leave out `whiten`")
     if whiten and getattr(options, "space", None) == "teacher":
         raise SettingsError("whitening leaves the space of the teacher: leave out `whiten` or space=teacher")
@@ -316,7 +325,7 @@ def _check(method: Method, settings: Settings, options: Any, whiten: float, size
         raise SettingsError("infomax compares all tokens of a batch, not vectors alone: lower batch_size instead")
 
 
-def _check_lora(method: Method, model: ModelOptions, directory: Path) -> None:
+def _check_lora(method: Method, model: ModelOptions, base: BaseInfo) -> None:
     """Reject adapters where there is nothing to adapt.
 
     Raises:
@@ -328,7 +337,7 @@ def _check_lora(method: Method, model: ModelOptions, directory: Path) -> None:
         return
     if method.closed_form:
         raise SettingsError(f"{method.name} trains no transformer: leave out lora")
-    if is_static(directory):
+    if base.is_static:
         raise SettingsError("lora is for transformers, such as bundled-encoder: leave it out, or give another `base`")
     require_peft()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -296,3 +297,8 @@ def open_corpus(directory: Path) -> Corpus | None:
 def _load(path: Path) -> NDArray[Any] | Any:
     """A memory-mapped `.npy` file; None if there is none."""
     return np.load(path, mmap_mode="r", allow_pickle=False) if path.exists() else None
+
+
+def rows_digest(rows: np.ndarray) -> str:
+    """Short digest of a choice of corpus rows, (n,)."""
+    return hashlib.blake2b(np.ascontiguousarray(rows, dtype=np.int64).tobytes(), digest_size=8).hexdigest()

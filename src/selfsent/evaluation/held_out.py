@@ -1,29 +1,36 @@
-"""The scores of a run before and after training, with neighbours."""
+"""Scores on held-out text before and after training, paired differences, and nearest neighbours."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from selfsent.data.corpus import Corpus
+from selfsent.data.corpus.table import rows_digest
 from selfsent.display import shortened
 from selfsent.errors import DataError
 from selfsent.evaluation.hold_out import HoldOut, by_document, limited
-from selfsent.evaluation.lexical import Hybrid
+from selfsent.evaluation.lexical import LEXICAL, Hybrid
 from selfsent.evaluation.load_scorer import Scorer, scorer_of
 from selfsent.evaluation.results import Score
 from selfsent.evaluation.tasks.context import ContextTask
 from selfsent.evaluation.tasks.retrieval import KnownItemTask, first_finds_rest, text_finds_partner
-from selfsent.models.bases import resolve, weights_digest
+from selfsent.models.base_info import BaseInfo
 from selfsent.models.loading import load_encoder
 from selfsent.models.prompts import Prompts
-from selfsent.report.scores import DIFFERENCES
-from selfsent.training.plan import rows_digest
 
+DIFFERENCES = {
+    "words_over_bm25": ("with_words", "bm25"),
+    "words_over_base": ("with_words", "base_with_words"),
+    "difference": ("trained", "base"),
+    **{f"over_{kind}": ("trained", kind) for kind in LEXICAL},
+}
+"""Paired differences by key: minuend and subtrahend."""
 _SHOWN = 300
 """Maximum number of characters of a neighbour."""
 
@@ -52,7 +59,7 @@ _SCORED: dict[tuple[str, ...], dict[str, Before]] = {}
 _KEPT = 4
 
 
-def score_base(corpus: Corpus, hold_out: HoldOut, base: str, prompts: Prompts) -> dict[str, Before]:
+def score_base(corpus: Corpus, hold_out: HoldOut, base: BaseInfo, prompts: Prompts) -> dict[str, Before]:
     """Scores of a base with these prompts on the held-out text, by task; cached per process.
 
     Raises:
@@ -60,7 +67,7 @@ def score_base(corpus: Corpus, hold_out: HoldOut, base: str, prompts: Prompts) -
     """
     rows = hold_out.test
     assert rows is not None
-    key = base, weights_digest(resolve(base)), corpus.fingerprint, rows_digest(rows), f"{hold_out.pairs} {prompts!r}"
+    key = base.name, base.digest, corpus.fingerprint, rows_digest(rows), f"{hold_out.pairs} {prompts!r}"
     if key not in _SCORED:
         tasks: list[ContextTask | KnownItemTask]
         if hold_out.pairs:
@@ -69,7 +76,7 @@ def score_base(corpus: Corpus, hold_out: HoldOut, base: str, prompts: Prompts) -
             tasks = [ContextTask(corpus, rows)]
             with suppress(DataError):
                 tasks.append(first_finds_rest([*by_document(corpus, limited(corpus, rows)).values()]))
-        encoder, found = scorer_of(load_encoder(base, prompts=prompts), "base"), {}
+        encoder, found = scorer_of(load_encoder(base.name, prompts=prompts), "base"), {}
         for task in tasks:
             with_words = None
             if isinstance(task, KnownItemTask):
@@ -82,6 +89,23 @@ def score_base(corpus: Corpus, hold_out: HoldOut, base: str, prompts: Prompts) -
             del _SCORED[old]
         _SCORED[key] = found
     return _SCORED[key]
+
+
+def score_trained(
+    before: Mapping[str, Before], model: Path, sizes: Sequence[int] = ()
+) -> tuple[dict[str, dict[str, Any]], list[dict[str, Any]]]:
+    """Scores of a trained model beside its base by task, as JSON, and the neighbours of a few queries.
+
+    Args:
+        before: the base, from `score_base`.
+        model: directory of the trained model.
+        sizes: of its truncated vectors, each scored as well.
+    """
+    after = scorer_of(load_encoder(model), "trained")
+    scores = {name: paired(each, after, sizes) for name, each in before.items()}
+    first = next(iter(before.values()))
+    vectors = after.query_document_vectors(*first.texts, search=first.with_words is not None)
+    return scores, neighbours_of(*first.texts, first.sides, vectors)
 
 
 def paired(before: Before, after: Scorer, sizes: Sequence[int] = ()) -> dict[str, Any]:
