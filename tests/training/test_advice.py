@@ -8,6 +8,7 @@ from selfsent.methods import get_method
 from selfsent.models.base_info import BaseInfo
 from selfsent.training import advice
 from selfsent.training.advice import Situation
+from selfsent.training.defaults import LARGE
 from selfsent.training.plan import Plan
 
 
@@ -20,12 +21,18 @@ def about(method="mlm", base="bundled-raw", text=None, **facts):
     return Situation(Plan.resolve(get_method(method), base, **changes), text or corpus(), **facts)
 
 
+def large(method):
+    info = BaseInfo.read("bundled-encoder")
+    vars(info)["parameters"] = LARGE + 1
+    return about(method, info)
+
+
 @pytest.mark.parametrize(
     ("each", "holds", "not_so", "message"),
     [
         (advice.unread_columns, about(text=corpus(("a", "b"))), about(), "mlm reads a and not b"),
         (advice.prompts, about("neighbours", changes={"query_prompt": "q: "}), about(), "'q: ' before queries"),
-        (advice.strong_base, about("neighbours", "bundled-encoder"), about("mlm", "bundled-encoder"), "a strong"),
+        (advice.strong_base, large("neighbours"), large("mlm"), "a strong"),
         (advice.single_sentences, about("bootstrap", "bundled-encoder"), about("bootstrap"), "by about a point"),
         (advice.options_for_encoders, about("neighbours", "bundled-encoder"), about("neighbours"), "keep_base=1"),
         (advice.other_pooling, about("tsdae", is_scored=True, changes={"pooling": "max"}), about("tsdae"), "pools by"),

@@ -16,7 +16,7 @@ from selfsent.training import fit
 from selfsent.training.defaults import LARGE
 from selfsent.training.fit import fitted
 from selfsent.training.plan import Plan, config_of, default_plan
-from selfsent.training.prepared import rows_with_neighbours
+from selfsent.training.prepared import PreparedRun, rows_with_neighbours
 
 STEPPING = [method for method in METHODS.values() if not method.closed_form]
 NEEDED = {"distil": {"teacher": "bundled-raw"}}
@@ -144,7 +144,7 @@ def test_max_length_may_exceed_512_tokens(base_of, tmp_path):
     plan = Plan.resolve(get_method("mlm"), base, max_length=1000, batch_size=2, steps=1)
     corpus = read_corpus(texts, cache=tmp_path)
     _, learner = fit._model_and_learner(plan)
-    batches = fit._batches(plan, learner, corpus, np.arange(4), None, Progress())
+    batches = fit._batches(PreparedRun(corpus, plan, np.arange(4)), learner, Progress())
     assert batches.settings.max_length == 1000
     assert max(int(view.lengths.max()) for (views, *_) in batches.micro_batches(0, "cpu") for view in views) == 1000
 

@@ -19,7 +19,7 @@ from selfsent.models.bases import resolve
 from selfsent.models.encoding import encode
 from selfsent.models.loading import load_encoder
 from selfsent.models.saved import is_sentence_encoder
-from selfsent.training.plan import make_plan
+from selfsent.training.plan import Plan
 from selfsent_papers.recurrent import RecurrentConfig, RecurrentModel, begin_orthogonal
 from selfsent_papers.sdae import LoseAndSwap, Neighbour
 
@@ -242,7 +242,7 @@ def test_a_neighbour_is_the_next_sentence_or_itself_at_the_ends(away):
 
 @pytest.mark.parametrize("method", ["sdae", "skip-thoughts", "infersent", "fastsent"])
 def test_each_begins_with_its_base(method):
-    made = make_plan(get_method(method))
+    made = Plan.resolve(get_method(method))
     assert made.base.partition(":")[0] == {"infersent": "bilstm", "fastsent": "bundled"}.get(method, "gru")
     assert made.pooling == {"infersent": "max", "fastsent": "mean"}.get(method, "lasttoken")
 
