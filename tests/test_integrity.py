@@ -6,7 +6,7 @@ import pytest
 from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 
-from selfsent.integrity import SEAL, broken_seal, checksums, damaged, is_signed, seal, signed
+from selfsent.integrity import CHECKSUM, checksums, damaged, embed_checksum, find_damaged, is_signed, signed
 
 
 def change(path, at, to=None):
@@ -47,40 +47,40 @@ def test_what_is_signed_may_not_change(tmp_path):
 
 def test_sealed_weights_are_the_same_to_others(weights, tmp_path):
     before = load_file(weights)
-    seal(tmp_path)
+    embed_checksum(tmp_path)
     with safe_open(weights, "numpy") as opened:
-        assert opened.metadata().keys() == {"format", SEAL}
+        assert opened.metadata().keys() == {"format", CHECKSUM}
     after = load_file(weights)
     assert all(np.array_equal(before[name], after[name]) for name in ("a", "b"))
     assert [path.name for path in weights.parent.iterdir()] == ["model.safetensors"]
     once = weights.read_bytes()
-    seal(tmp_path)
+    embed_checksum(tmp_path)
     assert weights.read_bytes() == once
 
 
 @pytest.mark.parametrize("part", ["size", "header", "data", "last"])
 def test_any_changed_byte_breaks_the_seal(weights, tmp_path, part):
-    seal(tmp_path)
-    assert broken_seal(tmp_path) is None
+    embed_checksum(tmp_path)
+    assert find_damaged(tmp_path) is None
     (size,) = struct.unpack("<Q", weights.read_bytes()[:8])
     places = {"size": [0, 1, 7], "header": [weights.read_bytes().index(b'"a"') + 1], "data": [8 + size, 8 + size + 40]}
     for at in places.get(part, [-1]):
         whole = weights.read_bytes()
         change(weights, at)
-        assert broken_seal(tmp_path) == weights, at
+        assert find_damaged(tmp_path) == weights, at
         weights.write_bytes(whole)
-    assert broken_seal(tmp_path) is None
+    assert find_damaged(tmp_path) is None
     for length in (0, 5, 100, len(whole) - 1):
         weights.write_bytes(whole[:length])
-        assert broken_seal(tmp_path) == weights
+        assert find_damaged(tmp_path) == weights
 
 
 def test_a_changed_tokenizer_is_found_by_its_weights(weights, tmp_path):
     tokenizer = weights.with_name("tokenizer.json")
     tokenizer.write_text('{"model": {"vocab": {"a": 0, "b": 1}}}')
-    seal(tmp_path)
-    assert broken_seal(tmp_path) is None
+    embed_checksum(tmp_path)
+    assert find_damaged(tmp_path) is None
     tokenizer.write_text('{"model": {"vocab": {"a": 0, "c": 1}}}')
-    assert broken_seal(tmp_path) == tokenizer
+    assert find_damaged(tmp_path) == tokenizer
     save_file({"a": np.zeros(2)}, weights)  # with weights of another program, it may be another one
-    assert broken_seal(tmp_path) is None
+    assert find_damaged(tmp_path) is None

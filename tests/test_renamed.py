@@ -34,3 +34,29 @@ def test_the_old_module_of_scorers_is_read():
         assert encoders.Encoder is scorer.Scorer
     with pytest.raises(AttributeError):
         _ = encoders.another
+
+
+def test_old_names_of_hits_and_pairs_are_read():
+    from selfsent.search import Hit, Pair
+
+    hit, pair = Hit(3, 0.6, 0.9, 0.25, "t7", 2), Pair(0.5, 1, 2, 0.25)
+    assert hit == (3, 0.6, 0.9, 0.25, "t7", 2)
+    with pytest.warns(DeprecationWarning, match=r"Hit.cosine is deprecated: use Hit.dense_score"):
+        assert hit.cosine == hit.dense_score == 0.9
+    with pytest.warns(DeprecationWarning, match=r"Hit.words is deprecated: use Hit.lexical_score"):
+        assert hit.words == hit.lexical_score == 0.25
+    with pytest.warns(DeprecationWarning, match=r"Pair.words is deprecated: use Pair.lexical_score"):
+        assert pair.words == pair.lexical_score == 0.25
+    with pytest.warns(DeprecationWarning, match=r"score\(word_weight=\) is deprecated"):
+        assert pair.score(word_weight=1.0) == pair.score(1.0) == 0.375
+
+
+def test_a_request_may_use_the_old_name_of_the_weight():
+    from selfsent.errors import SettingsError
+    from selfsent.serving.limits import Limits
+    from selfsent.serving.requests import SearchRequest, parse
+
+    assert parse(SearchRequest, b'{"query": "a", "word_weight": 2}', Limits()).lexical_weight == 2
+    assert parse(SearchRequest, b'{"query": "a", "lexical_weight": 2}', Limits()).lexical_weight == 2
+    with pytest.raises(SettingsError, match="there is no 'word_weight'"):
+        parse(SearchRequest, b'{"query": "a", "word_weight": 2, "lexical_weight": 1}', Limits())

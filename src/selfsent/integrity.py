@@ -13,13 +13,13 @@ from typing import IO, Any
 
 from selfsent.errors import Damaged
 
-SEAL = "selfsent_checksum"
-"""Metadata entry of a safetensors file with the checksum of all the rest of it."""
+CHECKSUM = "selfsent_checksum"
+"""Metadata entry of a safetensors file for the checksum of the rest of the file."""
 _TOKENIZER = "tokenizer.json"
-"""Weights and tokenizer mean nothing without each other: the checksum of one is stored in the other's metadata."""
+"""Name of the tokenizer's file, whose checksum is in the metadata of the weights that belong to it."""
 _CHUNK = 1 << 20
 _LONGEST_HEADER = 100_000_000
-"""Most bytes, as in safetensors."""
+"""Maximum header size in bytes, as in safetensors."""
 _INTACT: set[tuple[str, int, int, int]] = set()
 """Files found intact by this process: path, size, time of change, checksum or the tokenizer's time."""
 
@@ -76,31 +76,34 @@ def warn_damaged(what: object) -> None:
     warnings.warn(f"{what} is damaged, and is made again", Damaged, stacklevel=2)
 
 
-def seal(folder: Path) -> None:
-    """Put a checksum of itself and of its tokenizer into each safetensors file of a folder.
+def embed_checksum(folder: Path) -> None:
+    """Embed a checksum of itself and of its tokenizer in each safetensors file of a folder.
 
-    Programs that rewrite the file drop them.
+    A program that rewrites the file drops them.
     """
     for path in sorted(folder.rglob("*.safetensors")):
-        temporary, tokenizer = path.with_name(f"{path.name}.sealed"), path.with_name(_TOKENIZER)
-        with path.open("rb") as file, temporary.open("wb") as sealed:
+        temporary, tokenizer = path.with_name(f"{path.name}.checked"), path.with_name(_TOKENIZER)
+        with path.open("rb") as file, temporary.open("wb") as output:
             header = _header(file)
             about = header.setdefault("__metadata__", {})
-            about.pop(SEAL, None)
+            about.pop(CHECKSUM, None)
             if tokenizer.is_file():
                 about[_TOKENIZER] = f"{checksum(tokenizer):08x}"
             start = file.tell()
-            about[SEAL] = _seal_of(header, file)
+            about[CHECKSUM] = _checksum_of(header, file)
             text = json.dumps(header, separators=(",", ":")).encode()
             text += b" " * (-len(text) % 8)  # tensors begin at a multiple of eight
-            sealed.write(struct.pack("<Q", len(text)) + text)
+            output.write(struct.pack("<Q", len(text)) + text)
             file.seek(start)
-            shutil.copyfileobj(file, sealed, _CHUNK)
+            shutil.copyfileobj(file, output, _CHUNK)
         temporary.replace(path)
 
 
-def broken_seal(folder: Path) -> Path | None:
-    """The first safetensors file of a folder that is not as `seal` left it; those without checksum pass."""
+def find_damaged(folder: Path) -> Path | None:
+    """The first safetensors file of a folder, or its tokenizer, that differs from its embedded checksum; None if none.
+
+    Files without a checksum pass.
+    """
     for path in sorted(folder.rglob("*.safetensors")):
         tokenizer = path.with_name(_TOKENIZER)
         try:
@@ -111,8 +114,8 @@ def broken_seal(folder: Path) -> Path | None:
             with path.open("rb") as file:
                 header = _header(file)
                 metadata = header.get("__metadata__", {})
-                expected = metadata.pop(SEAL, None)
-                if expected is not None and _seal_of(header, file) != expected:
+                expected = metadata.pop(CHECKSUM, None)
+                if expected is not None and _checksum_of(header, file) != expected:
                     return path
             paired = metadata.get(_TOKENIZER) if expected is not None else None
             if paired is not None and (changed < 0 or f"{checksum(tokenizer):08x}" != paired):
@@ -131,6 +134,6 @@ def _header(file: IO[bytes]) -> dict[str, Any]:
     return header
 
 
-def _seal_of(header: dict[str, Any], file: IO[bytes]) -> str:
-    """A checksum of the header, however it is written, an empty `__metadata__` like none, and of the tensors."""
+def _checksum_of(header: dict[str, Any], file: IO[bytes]) -> str:
+    """A checksum of the tensors and of the header, independent of its formatting and of empty metadata."""
     return f"{_rest(file, _digest({name: value for name, value in header.items() if value})):08x}"

@@ -7,7 +7,7 @@ import pytest
 
 from selfsent.augment.translate import marian
 from selfsent.errors import BaseEncoderError, HubFallbackWarning
-from selfsent.integrity import seal
+from selfsent.integrity import embed_checksum
 from selfsent.methods import get_method
 from selfsent.models.bases import resolve
 from selfsent.models.loading import load_encoder
@@ -176,7 +176,7 @@ def test_a_translator_s_code_is_neither_run_nor_asked_about(base_of, tmp_path, m
 
 def test_damaged_weights_are_named_before_they_are_loaded(base_of, tmp_path):
     model = shutil.copytree(base_of("bert"), tmp_path / "copy")
-    seal(model)
+    embed_checksum(model)
     assert resolve(model) == model
     file = model / "model.safetensors"
     data = bytearray(file.read_bytes())

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from selfsent import extensions
 from selfsent.errors import BaseEncoderError, HubFallbackWarning, first_line
 from selfsent.files import read_json
-from selfsent.integrity import broken_seal
+from selfsent.integrity import find_damaged
 from selfsent.models.new_bases import NewBase, make_base
 from selfsent.models.saved import adapter_config, modules_of, transformer_folder
 from selfsent.naming import name_of
@@ -133,7 +133,7 @@ def refuse_unsafe(directory: Path) -> None:
             if not isinstance(parts, dict) or not all(_PART.fullmatch(str(part)) for part in parts.values()):
                 problem = f"{file} names weights that are no safetensors file beside it: ask for another copy"
                 raise BaseEncoderError(problem)
-    if damaged := broken_seal(directory):
+    if damaged := find_damaged(directory):
         raise BaseEncoderError(f"{damaged} is damaged: it is not as it was written: copy the model again, or train it")
 
 

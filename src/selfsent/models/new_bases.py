@@ -11,7 +11,7 @@ from typing import Any
 
 from selfsent.errors import BaseEncoderError, first_line
 from selfsent.files import atomic_directory, cache_folder, write_json
-from selfsent.integrity import broken_seal, checksum, seal, warn_damaged
+from selfsent.integrity import checksum, embed_checksum, find_damaged, warn_damaged
 
 POSITIONS = 512
 """Positions of a new transformer, and so the longest input of its tokenizer."""
@@ -103,13 +103,13 @@ def in_cache(key: tuple[Any, ...], write: Callable[[Path], None]) -> Path:
     """
     path = cache_folder() / "recurrent" / hashlib.blake2b(repr(key).encode(), digest_size=8).hexdigest()
     cached = (path / "run.json").is_file()
-    if cached and broken_seal(path):
+    if cached and find_damaged(path):
         warn_damaged(path)
         cached = False
     if not cached:
         with atomic_directory(path) as folder:
             write(folder / "model")
-            seal(folder / "model")
+            embed_checksum(folder / "model")
             # As of an untrained table: it is no sentence encoder yet.
             write_json(folder / "run.json", {"config": {"method": "table"}, "status": "finished"})
     return path / "model"

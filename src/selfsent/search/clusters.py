@@ -1,4 +1,4 @@
-"""Groups of texts by the vectors of length 1, and the words that tell each from the others."""
+"""Clusters of unit vectors, and the words that distinguish each from the others."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from selfsent.lexical import Analyzer, fold, split_words
 MANY, BLOCK = 100_000, 1 << 16
 """Number of sentences from which k-means runs on mini-batches; rows per block of cosines."""
 FEW, CLEAR = 5, 0.25
-"""Fewer clusters than this are believed where their silhouette is clear alone: two halves part nearly any text best."""
+"""Minimum silhouette for fewer clusters than this: two halves separate nearly any text best."""
 DRAWN, COMPONENTS = 4_000, 50
 """Rows and principal components by which the number of clusters is chosen."""
 COUNTS, SMALLEST, NEARLY = (2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50), 5, 0.05
-"""Numbers of clusters that are tried, the fewest rows of one, and the share of the silhouette given away."""
+"""Candidate numbers of clusters, minimum rows of a cluster, and tolerated relative loss of silhouette."""
 SAME = 1e-4
-"""Difference of cosines that are the same but for the order in which texts were encoded."""
+"""Maximum difference of cosines of the same text between two orders of encoding."""
 WORDS, LONGEST = 5, 40
-"""Words in the name of a cluster, and the most characters of one."""
+"""Words in the name of a cluster, and maximum characters of a word."""
 _NO_LETTER = re.compile(r"[\d_]")
 LIFT = 2.0
 """Minimum ratio of a telling word's frequency in its cluster to that elsewhere."""
@@ -37,10 +37,10 @@ class Clusters:
     """Clusters of rows, the largest first.
 
     Args:
-        cluster: (n,) number of each row's cluster; -1 for an outlier, which is in none.
+        cluster: (n,) number of each row's cluster; -1 for an outlier.
         cosine: (n,) cosine of each row to the centre of its cluster, of an outlier to the nearest centre.
         repeats: (n,) number of texts per row; one each if None.
-        count: how many clusters there are at least: the last ones may be empty.
+        count: minimum number of clusters; the last ones may be empty.
     """
 
     cluster: NDArray[np.int64]

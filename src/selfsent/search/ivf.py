@@ -99,28 +99,28 @@ class IVF:
         Args:
             queries: (q, d) of length 1.
             top: rows per query.
-            selector: of the rows that may be found, from `selector`; None for all.
-            share: of the rows that it selects; the fewer, the more lists are visited.
+            selector: of the allowed rows, from `selector`; None for all.
+            share: of the selected rows; more lists are visited for a smaller share.
         """
-        probed = self.nprobe if selector is None else int(self.nprobe / max(share, 1e-9)) + 1
+        nprobe = self.nprobe if selector is None else int(self.nprobe / max(share, 1e-9)) + 1
         only = {} if selector is None else {"sel": selector}
-        how = require_faiss().SearchParametersIVF(nprobe=min(self.nlist, probed), **only)
+        how = require_faiss().SearchParametersIVF(nprobe=min(self.nlist, nprobe), **only)
         cosine, rows = self._index.search(queries, top, params=how)
         return cosine, rows.astype(np.int64, copy=False)
 
     @staticmethod
     def selector(mask: NDArray[np.bool_]) -> Any:
-        """What restricts a search to the rows where a mask (n,) is true."""
+        """A selector of the rows where a mask (n,) is true, for `search`."""
         return require_faiss().IDSelectorBitmap(np.packbits(mask, bitorder="little"))
 
     def take(self, rows: Rows) -> Vectors:
         """The vectors (n, d) of rows (n,), where all rows of an index are 0, 1, 2, ..."""
-        if self._index.direct_map.no():  # else it came from a file, and threads may share it
+        if self._index.direct_map.no():  # an index from a file has one, and threads may share it
             self._index.make_direct_map()
         return np.asarray(self._index.reconstruct_batch(rows), np.float32)
 
     def emptied(self) -> IVF:
-        """This index, held in memory, without its vectors; the lists stay as they were trained."""
+        """This index in memory without its vectors; the trained lists stay."""
         self._index.reset()
         self._index.set_direct_map_type(require_faiss().DirectMap.NoMap)
         return self

@@ -1,4 +1,4 @@
-"""Queries for the texts of a corpus, to train on: parts of the texts, or what a language model would ask.
+"""Queries for the texts of a corpus, as training data: parts of the texts, or questions of a language model.
 
 Wang et al. 2022, "GPL" (arXiv:2112.07577): queries made for passages, hard negatives, and a teacher's margins.
 """
@@ -39,16 +39,16 @@ Text: {text}
 Queries:
 """
 LONGEST = 4000
-"""Characters of a text that a language model reads."""
+"""Maximum number of characters of a text for a language model."""
 _CHUNK, _BLOCK = 32, 1 << 22
-"""Texts asked about, and kept, together; scores held at once, at most."""
+"""Texts in a batch of questions; maximum number of scores in memory."""
 _TOKEN, _WRITTEN = 4, 16
-"""Characters of a token, and tokens of a query, about: for the estimate alone."""
+"""Approximate characters of a token, and tokens of a query, for the estimate alone."""
 _THOUGHTS = re.compile(r"<think>.*?(</think>|$)", re.DOTALL)
 _MARK = re.compile(r"^(?:\W*\d{1,2}[.):]\s*|(?:query|question)\s*\d*\s*:\s*|[-*•\s]+)+", re.IGNORECASE)
 _FORMAT = 1
 _QUERY_LONGEST = 300
-"""Characters of a line that counts as a query."""
+"""Maximum number of characters of a query."""
 
 
 @dataclass(frozen=True)
@@ -194,11 +194,11 @@ def _ranked(rows: list[dict[str, Any]], pool: Sequence[str], encoder: Hybrid) ->
     if not rows:
         return
     own = {text: number for number, text in enumerate(pool)}
-    queries, sides = encoder.query_document_vectors([row["query"] for row in rows], pool, search=True)
+    queries, documents = encoder.query_document_vectors([row["query"] for row in rows], pool, search=True)
     size = max(1, _BLOCK // len(pool))
     for start in range(0, len(rows), size):
         part = rows[start : start + size]
-        scores = inner(queries[start : start + size], sides)
+        scores = inner(queries[start : start + size], documents)
         right = scores[np.arange(len(part)), [own[row["text"]] for row in part]]
         ranks = 1 + (scores > right[:, None]).sum(axis=1)
         yield from ({**row, "rank": int(rank)} for row, rank in zip(part, ranks, strict=True))

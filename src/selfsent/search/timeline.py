@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from selfsent.errors import SettingsError
 
 _UNITS = {"D": 31, "M": 36, "Y": 1000}
-"""Units of time, and the most of each that are shown."""
+"""Units of time, and the maximum number of each that is shown."""
 _NO_DATE = {"", "nat", "nan", "na", "n/a", "<na>", "none", "null", "-"}
-"""What stands for no date in an export."""
+"""Placeholders for a missing date in exports."""
 _DATE = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?(?:(?<=-\d\d)[T ].*)?|(\d{4})(\d{2})(\d{2})", re.DOTALL)
 _NUMBER = re.compile(r"-?\d{7,20}(?:\.\d*)?")
 _SECONDS = ": if these are seconds or milliseconds, write them as dates"
@@ -64,10 +64,10 @@ def counts_over(
         kept.append(row)
     if not days:
         raise SettingsError(f"over is {column}, which has no date")
-    for unit, most in _UNITS.items():
+    for unit, limit in _UNITS.items():
         when = np.array(days).astype(f"datetime64[{unit}]")
         periods = np.arange(when.min(), when.max() + 1)
-        if len(periods) <= most:
+        if len(periods) <= limit:
             break
     found, own = np.zeros((count, len(periods)), np.int64), groups[kept]
     inside = own >= 0
@@ -82,8 +82,8 @@ def bars(counts: Sequence[int]) -> str:
         >>> bars([0, 1, 4, 8])
         '·▁▄█'
     """
-    most = max(*counts, 1)
-    return "".join("·" if not value else _BARS[(8 * value - 1) // most] for value in counts)
+    largest = max(*counts, 1)
+    return "".join("·" if not value else _BARS[(8 * value - 1) // largest] for value in counts)
 
 
 def span(periods: Sequence[str]) -> str:

@@ -107,7 +107,7 @@ def encode_to_file(
     directory = output.with_name(f".{output.name}.{_identity(corpus, model, side)}.part")
     with output_errors(output):
         _lock = lock_directory(directory, f"another selfsent is writing {output}: wait for it, or name another file")
-        name = f"what an earlier run left of {output}"
+        name = f"the part of {output} from an earlier run"
         table = RowTable(directory, len(corpus), model.embedding_size, np.float32, name)
         done = int(table.done.sum())
         if table.repaired or not table.done[:done].all():  # otherwise chunk boundaries would differ

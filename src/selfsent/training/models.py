@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from selfsent.files import atomic_directory, write_text
-from selfsent.integrity import seal
+from selfsent.integrity import embed_checksum
 from selfsent.models.encoder import Encoder
 from selfsent.models.readback import check_saved
 
@@ -26,7 +26,7 @@ def save_model(path: Path, save: Callable[[Path], None], model: Encoder) -> None
     """
     with atomic_directory(path) as temporary:
         save(temporary)
-        seal(temporary)
+        embed_checksum(temporary)
         check_saved(model, temporary)
 
 
