@@ -12,12 +12,15 @@ from importlib.util import find_spec
 from typing import Any
 
 from selfsent.display import leads, visible
-from selfsent.settings import format_duration
 
 QUIET = 30.0
 """Seconds of counting after which a line is printed where there are no bars."""
 _LITERAL: dict[str, Any] = {"markup": False, "emoji": False, "highlight": False}
 """Texts of a corpus, names and errors are shown literally, without rich's markup."""
+
+
+_VARIABLES = frozenset(("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"))
+"""Variables by which rich takes for a terminal what is none."""
 
 
 class Progress:
@@ -63,7 +66,7 @@ class Shown(Progress):
     def notice(self, line: str) -> None:
         """A line on standard error, of the first process alone."""
         if leads():
-            errors().print(visible(line), soft_wrap=True)
+            write_line(sys.stderr, visible(line), errors)
 
     def step(self, step: int, steps: int, figures: Mapping[str, float]) -> None:
         """The bar of the steps; or a line."""
@@ -87,6 +90,8 @@ class Shown(Progress):
         begun, told, before = self._told.pop(what, (now, now, 0))
         done += before
         if 0 < done < total and now - told >= QUIET:
+            from selfsent.settings import format_duration
+
             left = format_duration((now - begun) * (total - done) / done)
             self.notice(f"{what}: {done / total:.0%} done, about {left} left")
             told = now
@@ -171,8 +176,36 @@ def console(stderr: bool) -> Any:
     return Patient(stderr=stderr, **_LITERAL)
 
 
+def is_plain(stream: Any) -> bool:
+    """Whether lines go to a stream as they are: neither a terminal nor a notebook, and no variable asks for rich."""
+    asked = _VARIABLES & os.environ.keys()
+    return not asked and "IPython" not in sys.modules and not stream.isatty()
+
+
+def write_line(stream: Any, line: str, console: Callable[[], Any]) -> None:
+    """Write a line to standard output or standard error, through a rich console where that changes anything.
+
+    Args:
+        stream: one of the two.
+        line: without control characters.
+        console: makes the console of that stream; rich takes a tenth of a second to import.
+    """
+    if not is_plain(stream):
+        console().print(line, soft_wrap=True)
+        return
+    try:
+        stream.write(line + "\n")
+        stream.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
 def _shows_bars() -> bool:
-    return leads() and (errors().is_terminal or (errors().is_jupyter and find_spec("ipywidgets") is not None))
+    return (
+        leads()
+        and not is_plain(sys.stderr)
+        and (errors().is_terminal or (errors().is_jupyter and find_spec("ipywidgets") is not None))
+    )
 
 
 def _figures(figures: Mapping[str, float]) -> str:

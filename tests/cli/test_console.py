@@ -21,6 +21,7 @@ def terminal(monkeypatch):
     """A terminal of 80 columns."""
     shown = Console(file=StringIO(), force_terminal=True, width=80, markup=False, emoji=False, highlight=False)
     monkeypatch.setattr(progress, "errors", lambda: shown)
+    monkeypatch.setattr(progress, "is_plain", lambda stream: False)
     return shown.file
 
 

@@ -97,3 +97,19 @@ def test_the_text_tells_its_language(texts, language):
 )
 def test_where_that_is_unsure_there_are_no_stems(texts):
     assert language_of(texts) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("ok", None),
+        ("123", None),
+        ("???", None),
+        ("PLEASE HELP NOW", "english"),
+        ("printer broken", None),
+        ("the printer does not answer", "english"),
+        ("DER DRUCKER ANTWORTET NICHT", "german"),
+    ],
+)
+def test_a_short_query_has_a_language_where_there_is_evidence(text, language):
+    assert language_of([text]) == language

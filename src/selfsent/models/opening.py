@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from selfsent.errors import BaseEncoderError, SelfsentError, SettingsError, first_line
 from selfsent.models.bases import resolve
-from selfsent.models.saved import tell_search
+from selfsent.models.search_file import tell_search
 from selfsent.models.table import Table, check_rows
 from selfsent.naming import name_of
 

@@ -13,7 +13,6 @@ from selfsent.errors import BaseEncoderError
 from selfsent.files import read_json
 from selfsent.foreign.sentence_transformers import load_with
 from selfsent.foreign.transformers import silent
-from selfsent.lexical.hybrid import LARGEST, SEARCH_FILE
 from selfsent.models.heads.options import CNN_POOL
 from selfsent.models.weights import require_weights
 from selfsent.run_record import read_record

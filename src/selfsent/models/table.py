@@ -33,6 +33,8 @@ PLAIN = {"__version__", "default_prompt_name", "model_type", "prompts", "similar
 """Keys of the configuration that a table may have."""
 _KINDS = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I64": "<i8", "I32": "<i4", "I8": "i1", "U8": "u1"}
 """Types of safetensors in numpy, which has no bfloat16: its bits are those of the first half of a float32."""
+_USUAL = {"module_input_name": "sentence_embedding", "module_output_name": "sentence_embedding", "use_residual": False}
+"""What the configuration of a module may say, because it is what it does without."""
 _TOGETHER = 1 << 12
 """Rows of the table that are converted at a time."""
 _GATHERED = 1 << 10
@@ -241,9 +243,10 @@ def _module(directory: Path, about: dict[str, Any]) -> Module | None:
     kind, folder = str(about["type"]), directory / str(about["path"])
     if not kind.startswith("sentence_transformers."):
         return None
-    if kind.endswith(".Normalize") and not read_json(folder / "config.json"):
+    told = read_json(folder / "config.json")
+    config = {name: value for name, value in told.items() if name not in _USUAL or value != _USUAL[name]}
+    if kind.endswith(".Normalize") and not config:
         return Module("Normalize", {}, _normalized)
-    config = read_json(folder / "config.json")
     known = {"in_features", "out_features", "bias", "activation_function"}
     functions: dict[Any, Callable[[Vectors], Vectors] | None] = {"Identity": None, "Tanh": np.tanh}
     activation = str(config.get("activation_function", "")).rpartition(".")[2]

@@ -118,12 +118,12 @@ def search(
         left = sentences(corpus)
         while texts := list(islice(left, _COUNTED_TOGETHER)):
             bm25.add(texts)
-        query_terms, terms = bm25.queries, bm25.texts
+        lexical_scores = bm25.scorer()
     best = TopHits(len(queries), max(top, reranker.candidates) if reranker else top, weight)
     start = 0
     for vectors in corpus_vectors(model, corpus, file, "document"):
         rows = np.arange(start, start + len(vectors))
-        lexical = (query_terms @ terms[start : start + len(vectors)].T).toarray() if weight else None
+        lexical = lexical_scores(start, start + len(vectors)) if weight else None
         best.add(rows, query_vectors @ unit(vectors).T, lexical)
         start += len(vectors)
         advance(len(vectors))

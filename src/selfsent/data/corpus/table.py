@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from selfsent.data.corpus.arrow import numbers_array
 from selfsent.data.corpus.batch import KINDS, as_kind
 from selfsent.data.corpus.cleaners import HELD, advice
 from selfsent.display import counted
@@ -41,7 +42,8 @@ class MappedTable:
         cells = np.empty(len(rows), dtype=object)
         for batch in np.unique(batch_of).tolist():
             here = np.flatnonzero(batch_of == batch)
-            cells[here] = self._batches[batch].column(column).take(rows[here] - self._starts[batch]).to_pylist()
+            places = numbers_array(rows[here] - self._starts[batch])
+            cells[here] = self._batches[batch].column(column).take(places).to_pylist()
         found: list[Any] = cells.tolist()
         return found
 

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from selfsent.data.corpus.arrow import texts_array
 from selfsent.data.corpus.batch import common_kind, kind_of
 from selfsent.data.corpus.streams import fail
 from selfsent.data.corpus.table import CARRIED, CORPUS_ROWS, DESCRIPTION, FIRST, SOURCE_ROWS, TABLE, read_column
@@ -59,7 +60,7 @@ class TableFile:
 
     def append(self, columns: list[list[str]]) -> None:
         """Append rows: one list of (rows,) for each text column, then the label names if there are any."""
-        arrays = [pa.array(column, type=pa.string()) for column in columns]
+        arrays = [texts_array(column) for column in columns]
         self._writer.write_batch(pa.record_batch(arrays, schema=self._schema))
         for array, (lengths, contents) in zip(arrays, self._hashes, strict=False):
             _, offsets, values = array.buffers()
@@ -168,7 +169,7 @@ def write_labels(directory: Path, position: int, name: str) -> tuple[str, ...] |
         names.update(pc.unique(batch).to_pylist())
         if len(names) > MOST_LABELS:
             fail(name, f"more than {MOST_LABELS:,} different labels: is this the label column?")
-    ordered = pa.array(sorted(names), type=pa.string())
+    ordered = texts_array(sorted(names))
     _write(directory / "label.npy", np.int64, (pc.index_in(batch, value_set=ordered) for batch in labels()))
     return tuple(sorted(names))
 

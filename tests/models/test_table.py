@@ -1,0 +1,116 @@
+"""A table without torch: the vectors of sentence-transformers' `StaticEmbedding`, in all layouts."""
+
+import shutil
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.base.modules import Dense
+from sentence_transformers.sentence_transformer.modules import Normalize, StaticEmbedding
+
+import tiny
+from selfsent.errors import BaseEncoderError
+from selfsent.models.encoding import encode, token_ids
+from selfsent.models.fingerprint import fingerprint
+from selfsent.models.loading import load_encoder
+from selfsent.models.opening import open_encoder, open_table
+from selfsent.models.table import Table
+
+TEXTS = [*tiny.make_sentences(30, seed=9), "bidi  gafo!", "", "[MASK] bidi"]
+
+
+@pytest.fixture
+def table(base_of):
+    return base_of("static")
+
+
+def layout(kind, table, folder):
+    """A table in a layout of sentence-transformers or model2vec, and its peer."""
+    if kind.startswith("model2vec"):
+        tokenizer, draw = tiny.make_tokenizer().backend_tokenizer, torch.Generator().manual_seed(0)
+        size = tokenizer.get_vocab_size()
+        rows = torch.randn(10, 8, generator=draw)
+        if kind == "model2vec of bytes":
+            rows = (rows * 30).to(torch.int8)
+        mapping, weights = torch.randint(10, (size,), generator=draw), torch.rand(size, generator=draw)
+        folder.mkdir()
+        save_file({"embeddings": rows, "mapping": mapping, "weights": weights}, folder / "model.safetensors")
+        tokenizer.save(str(folder / "tokenizer.json"))
+        (folder / "config.json").write_text('{"model_type": "model2vec", "normalize": true}')
+        folded = rows.float()[mapping] * weights[:, None]
+        return SentenceTransformer(modules=[StaticEmbedding(tokenizer, folded), Normalize()], device="cpu")
+    peer = SentenceTransformer(str(table), device="cpu")
+    if kind == "normalised":
+        peer.append(Normalize())
+    if kind in ("mapped", "bent"):
+        size = peer.get_embedding_dimension()
+        peer.append(Dense(size, 5, activation_function=torch.nn.Identity() if kind == "mapped" else torch.nn.Tanh()))
+    if kind == "prompted":
+        peer.prompts, peer.default_prompt_name = {"query": "bidi ", "document": "gafo "}, "query"
+    peer.save(str(folder))
+    if kind in ("float16", "bfloat16"):
+        weights = load_file(folder / "model.safetensors")
+        short = {name: weight.to(getattr(torch, kind)) for name, weight in weights.items()}
+        save_file(short, folder / "model.safetensors")
+        peer = SentenceTransformer(str(folder), device="cpu").float()
+    if kind == "cut":
+        peer[0].tokenizer.enable_truncation(3)
+        peer.save(str(folder))
+    return peer
+
+
+KINDS = ("plain", "normalised", "mapped", "bent", "prompted", "float16", "bfloat16", "cut", "model2vec")
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "model2vec of bytes"])
+def test_vectors_are_those_of_sentence_transformers(table, tmp_path, kind):
+    peer = layout(kind, table, tmp_path / "model")
+    found = open_encoder(str(tmp_path / "model"))
+    assert isinstance(found, Table)
+    assert encode(found, TEXTS) == pytest.approx(peer.encode(TEXTS), abs=1e-6)
+    assert encode(found, TEXTS, side="query") == pytest.approx(peer.encode_query(TEXTS), abs=1e-6)
+    assert encode(found, TEXTS, side="document") == pytest.approx(peer.encode_document(TEXTS), abs=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["plain", "normalised", "mapped", "float16", "cut", "model2vec"])
+def test_it_is_the_encoder_that_is_trained(table, tmp_path, kind):
+    """One fingerprint, so that an index of either is searched with the other; and the same tokens and sizes."""
+    layout(kind, table, tmp_path / "model")
+    light, heavy = open_table(tmp_path / "model"), load_encoder(tmp_path / "model")
+    assert fingerprint(light) == fingerprint(heavy)
+    assert (light.embedding_size, light.vocabulary_size) == (heavy.embedding_size, heavy.vocabulary_size)
+    assert token_ids(light, TEXTS) == token_ids(heavy, TEXTS)
+    assert encode(light, TEXTS) == pytest.approx(encode(heavy, TEXTS), abs=1e-6)
+    light.cut(3), heavy.cut(3)
+    assert encode(light, TEXTS) == pytest.approx(encode(heavy, TEXTS), abs=1e-6)
+
+
+def test_a_twin_is_cut_alone(table):
+    whole = open_table(table)
+    twin = whole.twin()
+    twin.cut(3)
+    assert (twin.embedding_size, whole.embedding_size) == (3, whole.rows.shape[1])
+
+
+def test_what_is_not_known_needs_torch(table, tmp_path, base_of):
+    peer = SentenceTransformer(str(table), device="cpu")
+    peer.append(Dense(peer.get_embedding_dimension(), 4, activation_function=torch.nn.GELU()))
+    peer.save(str(tmp_path / "odd"))
+    assert open_table(tmp_path / "odd") is None
+    assert encode(open_encoder(str(tmp_path / "odd")), TEXTS) == pytest.approx(peer.encode(TEXTS), abs=1e-6)
+    assert open_table(base_of("bert")) is None
+
+
+def test_a_damaged_table_is_told_in_one_line(table, tmp_path):
+    for name, damage in {"tokenizer.json": "{", "modules.json": "[{}]", "model.safetensors": "x" * 20}.items():
+        shutil.rmtree(tmp_path / "model", ignore_errors=True)
+        shutil.copytree(table, tmp_path / "model")
+        (tmp_path / "model" / name).write_text(damage)
+        with pytest.raises(BaseEncoderError):
+            open_encoder(str(tmp_path / "model"))
+    rows = load_file(table / "model.safetensors")["embedding.weight"][:5].contiguous()
+    shutil.copytree(table, tmp_path / "short")
+    save_file({"embedding.weight": rows}, tmp_path / "short" / "model.safetensors")
+    with pytest.raises(BaseEncoderError, match="embeddings up to 4 only"):
+        open_table(tmp_path / "short")
