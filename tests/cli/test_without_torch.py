@@ -97,7 +97,7 @@ def test_a_service_of_an_index(folder):
     if not (folder / "index").exists():
         imported(folder, *COMMANDS["index"])
     code = (
-        "import sys; from selfsent.search import Index; from selfsent.models.opening import open_encoder\n"
+        "import sys; from selfsent.index import Index; from selfsent.models.opening import open_encoder\n"
         "from selfsent.serving.app import application; from selfsent.serving.engine import Engine\n"
         "from selfsent.serving.limits import Limits; from selfsent.serving.server import server_of\n"
         "from selfsent.serving.requests import SearchRequest\n"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from array import array
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +12,7 @@ from numpy.typing import NDArray
 
 JACCARD = 0.8  # Jaccard index of word sets above which sentences are near-duplicates
 BLOCK = 256
+_WORD = re.compile(r"\w+")
 
 
 def near_duplicates(texts: Sequence[str], threshold: float = JACCARD) -> Any:
@@ -23,15 +26,17 @@ def near_duplicates(texts: Sequence[str], threshold: float = JACCARD) -> Any:
         (n, n) symmetric boolean scipy CSR array, the diagonal included.
     """
     from scipy.sparse import csr_array
-    from sklearn.feature_extraction.text import CountVectorizer
 
     keys = np.unique(["".join(filter(str.isalnum, text.casefold())) for text in texts], return_inverse=True)[1]
     key = csr_array((np.ones(len(texts), bool), keys, np.arange(len(texts) + 1)))
-    same, counter = key @ key.T, CountVectorizer(binary=True, token_pattern=r"\w+", dtype=np.float32)
-    try:
-        words = csr_array(counter.fit_transform(texts))
-    except ValueError:  # no words
+    same, numbers, columns, ends = key @ key.T, dict[str, int](), array("i"), array("q", [0])
+    for text in texts:
+        columns.extend(numbers.setdefault(word, len(numbers)) for word in dict.fromkeys(_WORD.findall(text.lower())))
+        ends.append(len(columns))
+    if not numbers:
         return same
+    shape = len(texts), len(numbers)
+    words = csr_array((np.ones(len(columns), np.float32), np.array(columns), np.array(ends)), shape=shape)
     # Prefix filtering (Chaudhuri et al. 2006): near-duplicates share a word among their rarest, all n but the last
     # `threshold * n`. Only sentences that do are compared.
     size = np.diff(words.indptr)
@@ -40,14 +45,14 @@ def near_duplicates(texts: Sequence[str], threshold: float = JACCARD) -> Any:
     rank = np.arange(rarest.nnz) - np.repeat(rarest.indptr[:-1], size)
     rarest.data[rank > np.repeat((1 - threshold) * size + 1e-6, size)] = 0  # the first is always kept
     rarest.eliminate_zeros()
-    lines, columns = [], []
+    lines, others = [], []
     for start in range(0, len(size), BLOCK):
         line, column = (rarest[start : start + BLOCK] @ rarest.T).nonzero()
         shared = words[line + start].multiply(words[column]).sum(1)
         near = shared > threshold * (size[line + start] + size[column] - shared)
         lines.append(line[near] + start)
-        columns.append(column[near])
-    found = np.concatenate(lines), np.concatenate(columns)
+        others.append(column[near])
+    found = np.concatenate(lines), np.concatenate(others)
     return same + csr_array((np.ones(len(found[0]), bool), found), shape=same.shape)
 
 
