@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from selfsent import extensions
-from selfsent.errors import BaseEncoderError
 from selfsent.files import read_json
 from selfsent.foreign.sentence_transformers import load_with
 from selfsent.foreign.transformers import silent
@@ -110,22 +109,6 @@ def is_cross_encoder(directory: Path) -> bool:
         return read_json(directory / "config_sentence_transformers.json").get("model_type") == "CrossEncoder"
     architectures = read_json(directory / "config.json").get("architectures") or [""]
     return str(architectures[0]).endswith("ForSequenceClassification")
-
-
-def tell_search(model: Any, directory: Path, base: object) -> None:
-    """Give an encoder the weight of words, the sizes and the space that its directory says.
-
-    Raises:
-        BaseEncoderError: the weight is no number in range.
-    """
-    if not (directory / SEARCH_FILE).is_file():
-        return
-    about = read_json(directory / SEARCH_FILE)
-    weight = about.get("lexical_weight")
-    if not isinstance(weight, int | float) or not 0 <= weight <= LARGEST:
-        raise BaseEncoderError(f"{base}: {SEARCH_FILE} must say lexical_weight, a number of 0 to {LARGEST:,}")
-    model.lexical_weight = float(weight)
-    model.sizes, model.space = tuple(map(int, about.get("sizes", ()))), str(about.get("space", ""))
 
 
 def register_architecture(config: Mapping[str, Any]) -> None:
