@@ -62,12 +62,12 @@ class LexicalScorer(Scorer):
         self, queries: Sequence[str], texts: Sequence[str], search: bool = False
     ) -> tuple[Any, Any]:
         """Sparse rows for queries and texts, with cosines or BM25 scores as inner products."""
-        from scipy.sparse import csr_matrix
-        from sklearn.feature_extraction.text import TfidfVectorizer
-
         if self.kind == "bm25":
             bm25 = bm25_of(queries, texts)
             return bm25.queries, bm25.texts
+        from scipy.sparse import csr_matrix
+        from sklearn.feature_extraction.text import TfidfVectorizer
+
         vectorizer = TfidfVectorizer(dtype=np.float32, analyzer=words_of)
         try:
             fitted = vectorizer.fit_transform(texts)
