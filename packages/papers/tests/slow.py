@@ -76,7 +76,7 @@ def decoded(sentence, vector, table, weights, output, bias, first=None, at_all_s
 
 
 def fastsent(sentences, beside, table, output):
-    """Minus the sum of log softmax of the words beside each sentence: Hill, Cho and Korhonen 2016, section 2.2.
+    """Minus the sum of log softmax of the words beside each sentence: Hill, Cho and Korhonen 2016, section 2.3.
 
     Args:
         sentences: for each sentence, its words' numbers.

@@ -24,7 +24,7 @@ def test_a_recipe_is_printed_as_it_is(selfsent, tmp_path):
     (tmp_path / "mine.yaml").write_text(done.out)
     own = selfsent("recipes", tmp_path / "mine.yaml", "--json", "--data", tmp_path)
     (plain,) = json.loads(own.out)
-    assert plain["repeats"] == ["TSDAE figure 4"]
+    assert plain["repeats"] == ["TSDAE figure 4", "TSDAE figure 7"]
 
 
 def test_an_encoder_that_needs_no_training_is_scored_as_it_is(selfsent, tmp_path, monkeypatch):

@@ -75,17 +75,37 @@ def test_rivals_of_tsdae_are_trained_as_in_its_paper(recipes):
     wanted = {
         "ct": {"batch_size": 8, "steps": 100_000},
         "simcse": {"batch_size": 512, "learning_rate": 5e-5},
-        "flow": {"layers": "last"},
+        "flow": {"layers": "last", "batch_size": 8, "steps": 100_000},
     }
     names = [name for name in recipes if name.startswith("tsdae_") or name in ("label_counts", *ADAPTATION)]
+    names.remove("tsdae_corpus_size")
     stages = [stage for name in names for recipe in recipes[name].values() for stage in recipe.stages]
     found = [stage for stage in stages if stage.method.name in wanted]
     assert len(found) > 100
     (labels,) = recipes["tsdae_supervised"]["scidocs"].stages  # as many steps as the paper at most
     assert (labels.arguments["steps"], "epochs" in labels.arguments) == (20_000, False)
-    sizes = recipes["tsdae_corpus_size"].values()  # compared at equal steps
-    assert {stage.arguments["steps"] for recipe in sizes for stage in recipe.stages} == {100_000}
     assert all(stage.arguments.items() >= wanted[stage.method.name].items() for stage in found)
+
+
+def test_corpora_of_each_size_are_read_ten_times_and_the_best_pass_is_kept(recipes):
+    found = recipes["tsdae_corpus_size"]
+    stages = [stage for recipe in found.values() for stage in recipe.stages]
+    assert {stage.arguments["sentences"] for stage in stages} == {128, 512, 2048, 8192, 32768, 65536}
+    wanted = {"epochs": 10, "keep_best": True, "dev": "stsb-dev"}
+    assert all(stage.arguments.items() >= wanted.items() for stage in stages)
+    assert not [stage for stage in stages if {"steps", "dev_every"} & stage.arguments.keys()]
+    plans = [recipe.stages[0].plan("bundled-raw") for name, recipe in found.items() if "askubuntu" in name]
+    assert {(plan.settings.epochs, plan.settings.steps) for plan in plans} == {(10, None)}
+
+
+def test_the_loss_of_pairs_goes_one_way_as_printed_and_both_ways_where_the_script_has_them_twice(recipes):
+    def directions(name):
+        stages = (stage for recipe in recipes[name].values() for stage in recipe.stages)
+        plans = [stage.plan("bundled-raw") for stage in stages if stage.method.name == "mnrl"]
+        return {plan.options.both_directions for plan in plans}
+
+    assert directions("tsdae_supervised") == directions("label_counts") == {False}
+    assert directions("target_then_labels") == directions("labels_then_target") == {True}
 
 
 def test_published_transfer_scores_are_beside_those_of_the_classifier_they_were_made_with(recipes):

@@ -124,7 +124,7 @@ class TSDAE(MethodOptions):
 
 
 class DenoisingLearner(Learner):
-    """−Σₜ log p(wₜ | w₁…wₜ₋₁, s): s the vector of the damaged sentence (Wang et al. 2021, equation 1).
+    """−Σₜ log p(wₜ | w₁…wₜ₋₁, s): s the vector of the damaged sentence (Wang et al. 2021, section 3).
 
     | | shape | |
     |---|---|---|

@@ -51,8 +51,8 @@ class Residual(nn.Module):
 def jensen_shannon(scores: Tensor, own: Tensor) -> Tensor:
     """Σᵢ { Σⱼ [sp(sᵢⱼ) − log 2] / (B − 1) − [log 2 − sp(−sᵢ)] }, j over the other sentences, sp(x) = log(1 + eˣ).
 
-    The estimator of mutual information of Zhang et al. 2020, equation 4, shifted so that scores of zero give a loss of
-    zero (Hjelm et al. 2019); at best −2 log 2 a token.
+    The estimator of mutual information of Zhang et al. 2020, equations 2 and 3, shifted so that scores of zero give a
+    loss of zero (Hjelm et al. 2019); at best −2 log 2 a token.
 
     Args:
         scores: (tokens, B) float32 scores of tokens and sentences.
@@ -64,7 +64,7 @@ def jensen_shannon(scores: Tensor, own: Tensor) -> Tensor:
 
 
 class InfomaxLearner(Learner):
-    """−I(local; global) over the tokens of the batch, negatives from its other sentences (Zhang et al. 2020, eq. 4).
+    """−I(local; global) over the tokens of the batch, negatives from its other sentences (Zhang et al. 2020, eq. 2, 3).
 
     | | shape | |
     |---|---|---|

@@ -198,7 +198,6 @@ class RankingLearner(Learner):
 
 MNRL.method = Method("mnrl", MNRL, RankingLearner).replace(
     published=Settings(batch_size=128, learning_rate=2e-5, epochs=1, weight_decay=0.01, epsilon=1e-6, max_length=75),
-    presets={"published": {"both_directions": True}},
     supervised=True,
 )
 

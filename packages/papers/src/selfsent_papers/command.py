@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import sys
@@ -27,10 +28,15 @@ class Recipes(WithData):
 
     Print one as YAML, to change it: selfsent recipes show NAME > mine.yaml. Run one: selfsent train NAME --output
     DIR. Put several runs beside the papers' rows, averages over their tasks included: selfsent recipes beside DIR
-    ...
+    ... Which kinds of words similarities hang on (TSDAE's figures 4 and 7): selfsent recipes words MODEL ...
+    --pairs twitterpara --plot words.svg
     """
 
-    name: tuple[str, ...] = setting((), "recipes; or show NAME; or beside DIR ...", positional=True, nargs="*")
+    name: tuple[str, ...] = setting(
+        (), "recipes; or show NAME; beside DIR ...; words MODEL ...", positional=True, nargs="*"
+    )
+    pairs: str | None = setting(None, "words: a task, or a file with the columns sentence1, sentence2, score")
+    plot: str | None = setting(None, "words: draw them, .png or .svg")
     json: bool = setting(False, "everything, as JSON on standard output")
 
     def run(self) -> None:
@@ -53,6 +59,11 @@ class Recipes(WithData):
             for table in reproduction.tables(rows) if not self.json else ():
                 show(table)
             return
+        if what == "words":
+            self._words(names)
+            return
+        if self.pairs or self.plot:
+            raise SettingsError("--pairs and --plot go with words: selfsent recipes words MODEL ... --pairs FILE")
         mirror = self.data or os.environ.get("SELFSENT_DATA")
         outlines = [outline.outline(name, mirror) for name in self.name or outline.shipped()]
         if self.json:
@@ -68,6 +79,27 @@ class Recipes(WithData):
                     show(f"Not here: {need['name']}: {need['where'] or 'no file of this name'}")
         if not self.name:
             show("selfsent recipes NAME says more of one, selfsent train NAME --output DIR runs it.")
+
+    def _words(self, models: list[str]) -> None:
+        """Print, and draw, which kinds of words matter to models."""
+        if not models or not self.pairs:
+            raise SettingsError("words needs models and pairs: selfsent recipes words MODEL ... --pairs twitterpara")
+        from selfsent.evaluation.load_scorer import check_model, load_scorer
+        from selfsent_papers import words
+
+        if self.plot:
+            words.check_plot(self.plot)
+        for model in models:
+            check_model(model)
+        words.tag(["words"])  # its tagger is there
+        left, right = words.relevant_pairs(self.pairs, self.data)
+        found = {model: words.word_importance(load_scorer(model), left, right) for model in models}
+        if self.json:
+            _write({model: dataclasses.asdict(each) for model, each in found.items()})
+        else:
+            show(words.words_table(found))
+        if self.plot:
+            words.draw_words(found, self.plot)
 
 
 def _write(plain: Any) -> None:

@@ -33,7 +33,7 @@ class FastSent(ViewOptions):
 
 
 class FastSentLearner(Learner):
-    """−Σ log softmax(U s)_w over the words w next to a sentence, s the sum of its word vectors (Hill et al. 2016, 2.2).
+    """−Σ log softmax(U s)_w over the words w next to a sentence, s the sum of its word vectors (Hill et al. 2016, 2.3).
 
     U has an output vector for each entry of the vocabulary. The paper trains a table of word vectors; any encoder but a
     table predicts by its sentence vector instead of a sum.

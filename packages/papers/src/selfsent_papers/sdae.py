@@ -27,7 +27,7 @@ _READS = "where the decoder reads the sentence vector: at all steps, as its firs
 
 @dataclass(frozen=True)
 class LoseAndSwap:
-    """Words are lost, then disjoint pairs of neighbouring words are swapped (Hill, Cho and Korhonen 2016, section 2.1).
+    """Words are lost, then disjoint pairs of neighbouring words are swapped (Hill, Cho and Korhonen 2016, section 2.3).
 
     The pairs are the first two words that are left, the third and the fourth, and so on.
 
@@ -127,7 +127,7 @@ class _Decoding(Learner):
 
 
 class SequentialDenoisingLearner(_Decoding):
-    """−Σₜ log softmax(V hₜ)_wₜ, hₜ = GRU(wₜ₋₁, s, hₜ₋₁): s the vector of the damaged sentence (Hill et al. 2016, 2.1).
+    """−Σₜ log softmax(V hₜ)_wₜ, hₜ = GRU(wₜ₋₁, s, hₜ₋₁): s the vector of the damaged sentence (Hill et al. 2016, 2.3).
 
     V has an output vector for each entry of the vocabulary. The decoder reads the word vectors of the encoder.
 

@@ -2,7 +2,7 @@
 
 The network reads the (tokens, d) states of a sentence as an image of one channel. Five times it max-pools two
 neighbouring rows and convolves along the tokens, followed by tanh; the remaining rows are averaged into a vector of
-width d, every entry between -1 and 1 (Choi et al. 2021, section III, figure 1, read from below).
+width d, every entry between -1 and 1 (Choi et al. 2021, section III, figure 2, read from below).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 It is made of sentence-transformers' own modules, so that a model that has it loads everywhere:
 
-* `CNN`, the convolutions (Zhang et al. 2020, section 3.1);
+* `CNN`, the convolutions (Zhang et al. 2020, section 3.2);
 * before it, where padding is to be masked, `WordWeights` with a weight of 1 for every token: it sets the states of
   padding to zero, which is what a convolution sees beyond a border anyway;
 * after it, where there is an activation, a `Dense` of the identity with that activation.

@@ -14,7 +14,7 @@ POOLINGS: tuple[Pooling, ...] = get_args(Pooling)
 
 @dataclass(frozen=True)
 class NgramOptions:
-    """The n-gram CNN of IS-BERT, between the token states and the pooling (Zhang et al. 2020, section 3.1)."""
+    """The n-gram CNN of IS-BERT, between the token states and the pooling (Zhang et al. 2020, section 3.2)."""
 
     windows: Literal["1,3,5", "3,5,7"] = setting("1,3,5", "tokens that each convolution sees")
     filters: int = setting(256, "channels of each convolution", minimum=1)
@@ -27,7 +27,7 @@ class NgramOptions:
 
 @dataclass(frozen=True)
 class CnnPoolOptions:
-    """The CNN of CNN-SBERT, in place of the pooling (Choi et al. 2021, figure 1). Its paper leaves the stride open."""
+    """The CNN of CNN-SBERT, in place of the pooling (Choi et al. 2021, figure 2). Its paper leaves the stride open."""
 
     stride: int = setting(2, "tokens that a max-pool moves on; 1 keeps as many rows as tokens", minimum=1, maximum=2)
 
