@@ -42,8 +42,8 @@ def setting(default: Any, description: str, **limits: Any) -> Any:
         description: one line for the help text.
         **limits: `minimum` and `maximum` (inclusive), `above` (exclusive), `choices` (unless the type is a
             `Literal`); `formerly`, a deprecated name. For the command line alone: `flags` in place of the field's name
-            (the first is shown in errors), `nargs`, `const`, `metavar`, `repeat` for an option that may be given
-            several times, `positional`, and `parse` from a string.
+            (the first is shown in errors; none for a setting of Python and recipes alone), `nargs`, `const`, `metavar`,
+            `repeat` for an option that may be given several times, `positional`, and `parse` from a string.
     """
     return field(default=default, metadata={"description": description, **limits})
 
@@ -87,10 +87,12 @@ class Settings:
     schedule: Schedule = setting("linear", "learning rate after warm-up; step: down by a fifth every 500 steps")
     warmup: float = setting(0.1, "share of the steps spent warming up; a number of steps when 1 or more", minimum=0.0)
     weight_decay: float = setting(0.0, "weight decay, not on biases and layer norms", minimum=0.0)
-    optimizer: Optimizer = setting("adamw", "optimiser: what turns gradients into steps")
-    epsilon: float = setting(1e-8, "epsilon of the optimiser", above=0.0)
-    beta2: float = setting(0.999, "share that AdamW's mean of squares keeps in a step", above=0.0, maximum=0.999999)
-    alpha: float = setting(0.99, "share that RMSprop's mean of squares keeps in a step", minimum=0.0, maximum=1.0)
+    optimizer: Optimizer = setting("adamw", "optimiser", flags=())
+    epsilon: float = setting(1e-8, "epsilon of the optimiser", above=0.0, flags=())
+    beta2: float = setting(
+        0.999, "decay rate of AdamW's mean of squared gradients", above=0.0, maximum=0.999999, flags=()
+    )
+    alpha: float = setting(0.99, "decay rate of RMSprop's mean of squared gradients", minimum=0.0, maximum=1.0)
     clip: float = setting(1.0, "largest norm of the gradient; 0 does not clip", minimum=0.0)
     accumulate: int = setting(1, "micro-batches a batch is cut into, to save memory", minimum=1)
     mini_batch_size: int | None = setting(

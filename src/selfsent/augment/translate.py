@@ -38,7 +38,7 @@ class Translate(Augmenter):
     language: str = setting("eng", "language of the corpus")
     there: str | None = setting(None, "model into the pivot, a directory or hub id (default: opus-mt's)")
     back: str | None = setting(None, "the same for the way back")
-    beams: int = setting(1, "beam size of translations", minimum=1)
+    beams: int = setting(1, "beam size of translations", minimum=1, flags=())
 
     def identity(self) -> Any:
         """Options, and the state of the models' files."""

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 from selfsent.cli.options import Command
 
+WITHOUT_FLAGS = set[str]()
+"""Settings of Python and recipes that have no flag, among those that were declared."""
+
 
 def declare(parser: argparse.ArgumentParser, command: type[Command]) -> None:
     """Add a flag for each field of a command, with a group for each base and each entry of `also`."""
@@ -74,7 +77,9 @@ def _add(group: Any, item: dataclasses.Field[Any], options: type[Any], default: 
         made["type"] = _typed(item, kinds)
         if about.get("repeat"):
             made["action"] = "append"
-    if about.get("positional"):
+    if about.get("flags") == ():
+        WITHOUT_FLAGS.add(item.name)
+    elif about.get("positional"):
         group.add_argument(item.name, **made)
     else:
         flags = about.get("flags", ["--" + item.name.replace("_", "-")])

@@ -104,7 +104,10 @@ class Parser(argparse.ArgumentParser):
         given = arguments[0].partition("=")[0]
         name = given.removeprefix("--").removeprefix("no-").replace("-", "_")
         known = [flag for action in self._actions for flag in action.option_strings]
-        hint = belongs_to(name) or near(given, known, 0.75)
+        from selfsent.cli.flags import WITHOUT_FLAGS
+
+        python = f"{name} is set in Python or in a recipe" if name in WITHOUT_FLAGS else ""
+        hint = python or belongs_to(name) or near(given, known, 0.75)
         self.error(f"unrecognised argument {given}" + (f"; {hint}" if hint else ""))
 
     def error(self, message: str) -> NoReturn:

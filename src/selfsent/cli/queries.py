@@ -41,7 +41,7 @@ class Queries(Reading):
     llm: str = setting("", "the language model at that address, such as llama3.2")
     count: int = setting(3, "queries of a text, from a language model", minimum=1, maximum=20)
     prompt: str | None = setting(None, "file with another prompt: {text} and {count} stand for what they say")
-    parallel: int = setting(4, "questions at a time", minimum=1, maximum=64)
+    parallel: int = setting(4, "concurrent requests", minimum=1, maximum=64, flags=())
     timeout: float = setting(60.0, "seconds until an answer is given up", above=0.0)
     round_trip: int = setting(10, "keep queries whose text is among the N first; 0 keeps all", minimum=0)
     base: str = setting("bundled", "what looks for the text")

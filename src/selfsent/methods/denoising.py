@@ -111,7 +111,7 @@ class TSDAE(MethodOptions):
     decoder_layers: int = setting(0, "layers of a small decoder in place of the encoder's own; 0: none", minimum=0)
     scratch: bool = setting(False, "begin with random weights instead of the base's")
     drop_heads: bool = setting(False, "drop whole heads of the cross-attention, as the authors' code does")
-    decoder_dropout: bool = setting(True, "drop out in the decoder, too, as the encoder does")
+    decoder_dropout: bool = setting(True, "dropout in the decoder, as in the encoder", flags=())
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -223,7 +223,9 @@ class Flow(MethodOptions):
     """
 
     layers: Layers = setting("last", "layers to average before pooling")
-    levels: int = setting(3, "levels of the flow; after each but the last, half of the dimensions is done", minimum=1)
+    levels: int = setting(
+        3, "levels of the flow; after each but the last, half of the dimensions is done", minimum=1, flags=()
+    )
     depth: int = setting(3, "steps in a level", minimum=1)
     width: int = setting(32, "hidden units of the couplings", minimum=1)
     initial: int = setting(4096, "sentences that set the flow's initial mean and spread", minimum=2)

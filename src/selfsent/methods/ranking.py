@@ -60,7 +60,7 @@ class MNRL(ViewOptions):
     teacher_loss: Literal["list", "margin"] = setting(
         "list", "what follows the teacher. list: the order of all; margin: how far each negative is behind the partner"
     )
-    in_batch: float = setting(1.0, "weight of the loss among the texts of a batch", minimum=0.0)
+    in_batch: float = setting(1.0, "weight of the loss among the texts of a batch", minimum=0.0, flags=())
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -138,7 +138,7 @@ class GPL(MNRL):
 
     mined: int = setting(4, "hard negatives of each query, mined by the base before training", minimum=1, maximum=100)
     teacher: str = setting("search", "scores the texts: search, for what mined them, or a cross-encoder")
-    in_batch: float = setting(0.0, "weight of the loss among the texts of a batch", minimum=0.0)
+    in_batch: float = setting(0.0, "weight of the loss among the texts of a batch", minimum=0.0, flags=())
 
 
 class RankingLearner(Learner):
