@@ -38,8 +38,8 @@ from selfsent.evaluation.hold_out import HoldOut
 from selfsent.evaluation.lexical import Hybrid
 from selfsent.evaluation.load_scorer import scorer_of
 from selfsent.evaluation.tasks.retrieval import RetrievalTask
-from selfsent.evaluation.warranty import LOSS, Warranty, choose, guard_of, held_exam, warranty
-from selfsent.models.merge import Between
+from selfsent.evaluation.warranty import LOSS, Warranty, choose, held_exam, regression_check, warranty
+from selfsent.models.merge import WeightInterpolation
 
 SETS = ("cranfield", "cisi", "counsel", "scitldr")
 DOCUMENTS, HELD = 800, 300
@@ -72,10 +72,10 @@ def training_text(corpus: Corpus, rows: np.ndarray, seed: int | None) -> Corpus:
 
 def judged_gains(base: Any, trained: Any, found: Warranty, task: RetrievalTask) -> list[dict[str, list[float]]]:
     """Gains over the base of each share on judged queries, with 95 % intervals, as search ranks and by the cosine."""
-    plain, between, rows = scorer_of(base, "base"), Between(base, trained), list[dict[str, list[float]]]()
+    plain, between, rows = scorer_of(base, "base"), WeightInterpolation(base, trained), list[dict[str, list[float]]]()
     before = {"words": task.score(Hybrid(plain)), "cosine": task.score(plain)}
-    for each in found.tried:
-        merged = scorer_of(between.at(each.share), "merged")
+    for each in found.candidates:
+        merged = scorer_of(between.at(each.alpha), "merged")
         less = {"words": task.score(Hybrid(merged)), "cosine": task.score(merged)}
         gains = {name: score.minus(before[name]) for name, score in less.items()}
         rows.append({n: [round(v, 3) for v in (g.difference, g.low, g.high)] for n, g in gains.items()})
@@ -107,16 +107,16 @@ def row_of(row: dict[str, Any], base_name: str, data: Path, runs: Path) -> dict[
     seconds = time.process_time() - start
     base = load(base_name)
     exam = held_exam(corpus, *((held.test, held.train) if row["seen"] else (held.train, held.test)))
-    found = warranty(Between(base, load(place / "model")), exam)
+    found = warranty(WeightInterpolation(base, load(place / "model")), exam)
     took = time.process_time() - start - seconds
-    general = dict(zip((each.share for each in found.tried), general_losses(base, place / "model"), strict=True))
+    general = dict(zip((each.alpha for each in found.candidates), general_losses(base, place / "model"), strict=True))
     judged = judged_gains(base, load(place / "model"), found, task)
     shutil.rmtree(place)
     tried = [
-        {**each, "general": round(general[each["share"]], 3), "judged": gains}
-        for each, gains in zip(found.to_json()["tried"], judged, strict=True)
+        {**each, "general": round(general[each["alpha"]], 3), "judged": gains}
+        for each, gains in zip(found.to_json()["candidates"], judged, strict=True)
     ]
-    scores, losses = [each.dev for each in found.tried], [each.loss for each in found.tried]
+    scores, losses = [each.dev for each in found.candidates], [each.loss for each in found.candidates]
     unguarded, general_guard = choose(scores, losses, np.inf), choose(scores, list(general.values()), LOSS)
     about = {"exam": found.exam, "judged": len(task.queries), "train_seconds": round(seconds, 1)}
     about |= {"warranty_seconds": round(took, 1), "chosen": found.chosen, "unguarded": unguarded, "most": found.most}
@@ -127,11 +127,11 @@ def general_losses(base: Any, trained: Path) -> list[float]:
     """The losses of the shares by the guard that needs no data set."""
     data = os.environ.pop("SELFSENT_DATA", None)
     try:
-        _, loss_of = guard_of(scorer_of(base, "base"))
+        _, loss_of = regression_check(scorer_of(base, "base"))
     finally:
         if data is not None:
             os.environ["SELFSENT_DATA"] = data
-    between = Between(base, load(trained))
+    between = WeightInterpolation(base, load(trained))
     return [loss_of(scorer_of(between.at(share), "merged")) for share in (0.0, 0.25, 0.5, 0.75, 1.0)]
 
 

@@ -255,7 +255,7 @@ def test_the_warranty_gives_the_encoder_back(base_of, tmp_path, monkeypatch):
     given["progress"] = tiny.heard(notice=told.append)
     run = selfsent.train(corpus, "neighbours", base_of("static"), tmp_path / "run", learning_rate=10.0, **given)
     found = run.record["warranty"]
-    assert found["share"] == 0  # so high a rate breaks the table
+    assert found["alpha"] == 0  # so high a rate breaks the table
     assert "Keep your model; rank with words" in str(run)
     assert any(line.startswith("warranty: Keep your model") for line in told)
     weights = [path / "model.safetensors" for path in (base_of("static"), run.directory / "model")]

@@ -39,3 +39,10 @@ def test_old_names_of_options_are_taken():
         assert with_current_names({"mined_by": "base", "mined": 1}, MNRL) == {"retriever": "base", "mined": 1}
     with pytest.warns(DeprecationWarning, match="use Settings.replace"):
         assert Settings().but(seed=3) == Settings(seed=3)
+
+
+def test_an_old_warranty_has_todays_keys():
+    old = {"warranty": {"share": 0.5, "guard": "STS-B dev", "most": 0.5, "tried": [{"share": 0.5, "loss": 0.1}]}}
+    new = {"alpha": 0.5, "regression_check": "STS-B dev", "maximum_loss": 0.5}
+    assert upgraded(old)["warranty"] == {**new, "candidates": [{"alpha": 0.5, "loss": 0.1}]}
+    assert upgraded({"warranty": new})["warranty"] == {**new, "candidates": []}

@@ -31,7 +31,7 @@ from selfsent.methods import METHODS, get_method, method_of
 from selfsent.methods.method import MethodOptions
 from selfsent.models.base_info import BaseInfo
 from selfsent.models.loading import load_encoder
-from selfsent.models.merge import Between
+from selfsent.models.merge import WeightInterpolation
 from selfsent.models.saved import is_cross_encoder, needs_selfsent
 from selfsent.naming import name_of
 from selfsent.progress import Progress
@@ -233,7 +233,7 @@ def _exam_for_warranty(corpus: Corpus, hold_out: HoldOut, config: RunConfig) -> 
 
 
 def _keep_warranted(directory: RunDirectory, plan: Plan, exam: Exam, config: RunConfig, notice: Notice) -> None:
-    """Replace the model of a run by the share of its training that an exam warrants; the record tells it.
+    """Replace the model of a run by the interpolation with its base that an exam warrants, and record it.
 
     What was trained stays in `trained/`, so that a run that was cut short begins this again.
 
@@ -251,11 +251,11 @@ def _keep_warranted(directory: RunDirectory, plan: Plan, exam: Exam, config: Run
         return
     aside = directory.path / "trained"
     trained = load_encoder(aside if aside.is_dir() else directory.model)
-    between = Between(load_encoder(plan.base, prompts=plan.prompts), trained)
-    found = warranty(between, exam, config.data, most=config.warranty or 0.0)
+    interpolation = WeightInterpolation(load_encoder(plan.base, prompts=plan.prompts), trained)
+    found = warranty(interpolation, exam, config.data, most=config.warranty or 0.0)
     if not aside.is_dir():
         directory.model.rename(aside)
-    kept = between.at(found.share) if found.chosen else between.base
+    kept = interpolation.at(found.alpha) if found.chosen else interpolation.base
     save_model(directory.model, kept.save, kept)
     directory.update(warranty=found.to_json())
     notice(f"warranty: {found.line} All of the training is in {aside}")

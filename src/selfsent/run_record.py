@@ -15,6 +15,9 @@ _SECTION = "asked"
 _OPTIONS = {"at_most": "max_relative_score", "mined_by": "retriever"}
 """Today's names of options by those of earlier versions."""
 
+_WARRANTY = {"share": "alpha", "guard": "regression_check", "most": "maximum_loss", "tried": "candidates"}
+"""Today's keys of a warranty by those of earlier versions."""
+
 
 class Record(dict[str, Any]):
     """The content of `run.json`; `config` has everything that decides the result.
@@ -44,6 +47,11 @@ def upgraded(found: Mapping[str, Any]) -> Record:
         record = Record({"config" if name == _SECTION else name: value for name, value in record.items()})
     if "config" in record:
         record["config"] = _renamed(record["config"])
+    if isinstance(warranty := record.get("warranty"), Mapping):
+        found: dict[str, Any] = {_WARRANTY.get(name, name): value for name, value in warranty.items()}
+        rows = found.get("candidates", [])
+        found["candidates"] = [{_WARRANTY.get(name, name): value for name, value in row.items()} for row in rows]
+        record["warranty"] = found
     return record
 
 

@@ -13,9 +13,18 @@ from selfsent.evaluation.results import measure
 from selfsent.evaluation.scorer import Scorer
 from selfsent.evaluation.stats.metrics import mean
 from selfsent.evaluation.stats.resampling import bootstrap
-from selfsent.evaluation.warranty import GENERAL, LOSS, Tried, Warranty, choose, guard_of, held_exam, warranty
+from selfsent.evaluation.warranty import (
+    GENERAL,
+    LOSS,
+    Candidate,
+    Warranty,
+    choose,
+    held_exam,
+    regression_check,
+    warranty,
+)
 from selfsent.models.loading import load_encoder
-from selfsent.models.merge import Between
+from selfsent.models.merge import WeightInterpolation
 from selfsent.training.run_config import RunConfig
 
 COUNT = 60
@@ -55,7 +64,7 @@ def test_the_guard_without_data_asks_for_the_order_of_the_base(monkeypatch):
     monkeypatch.delenv("SELFSENT_DATA", raising=False)
     rng = np.random.default_rng(0)
     known = dict(zip(GENERAL, rng.normal(size=(len(GENERAL), 8)), strict=True))
-    name, loss = guard_of(Scorer(lambda texts: np.stack([known[text] for text in texts]), "base"))
+    name, loss = regression_check(Scorer(lambda texts: np.stack([known[text] for text in texts]), "base"))
     moved = {text: vector + rng.normal(0, 0.02, 8) for text, vector in known.items()}
     assert name == "general sentences"
     assert len(set(GENERAL)) == 144
@@ -106,23 +115,23 @@ def test_nothing_is_kept_of_a_training_that_broke_the_encoder(base_of, monkeypat
     texts = [Text(str(n), (), tuple(documents(60)[4 * n : 4 * n + 4])) for n in range(60)]
     exam, base, broken = draw_exam(texts, 60), load_encoder(base_of("static")), load_encoder(base_of("static"))
     broken.table.weight.data[:] = broken.table.weight[0]
-    found = warranty(Between(base, broken), exam)
-    assert found.share == 0
+    found = warranty(WeightInterpolation(base, broken), exam)
+    assert found.alpha == 0
     assert found.line == (
         "Keep your model; rank with words: no share of the training is ahead of it in the exam by more than chance."
     )
     plain = found.to_json()
-    assert [row["share"] for row in plain["tried"]] == [0, 0.25, 0.5, 0.75, 1]
-    assert plain["tried"][0]["dev"]["gain"] == plain["tried"][0]["loss"] == 0
+    assert [row["alpha"] for row in plain["candidates"]] == [0, 0.25, 0.5, 0.75, 1]
+    assert plain["candidates"][0]["dev"]["gain"] == plain["candidates"][0]["loss"] == 0
 
 
 def test_a_gain_that_costs_too_much_is_told():
     dev = [as_score(each) for each in (BASE, BASE + 5, BASE + 7)]
     tried = tuple(
-        Tried(share, each, each, loss) for share, each, loss in zip((0, 0.5, 1), dev, (0, 0.4, 1), strict=True)
+        Candidate(share, each, each, loss) for share, each, loss in zip((0, 0.5, 1), dev, (0, 0.4, 1), strict=True)
     )
     refused, kept = (Warranty(tried, chosen, "queries", "STS-B dev", 0.5) for chosen in (0, 1))
     assert "100% of the training is +7.00" in refused.line
     assert "loses 1.00 points on STS-B dev, more than the 0.5 allowed" in refused.line
     assert kept.line.startswith("Kept 50% of the training. As search ranks, that is +5.00")
-    assert (kept.share, refused.share) == (0.5, 0)
+    assert (kept.alpha, refused.alpha) == (0.5, 0)

@@ -9,7 +9,7 @@ from naive import merging
 from selfsent.errors import BaseEncoderError
 from selfsent.models.encoding import encode
 from selfsent.models.loading import load_encoder
-from selfsent.models.merge import Between, turned, without_rotation
+from selfsent.models.merge import WeightInterpolation, turned, without_rotation
 
 TEXTS = tiny.make_sentences(12, seed=5)
 
@@ -38,7 +38,7 @@ def test_every_weight_is_that_of_the_definition(base_of, name):
     before, after = ({n: w.tolist() for n, w in each.named_parameters()} for each in (base, trained))
     if name == "static":  # scaled and turned, as no cosine sees
         after["sentence_transformer.0.embedding.weight"] = turned(trained.table.weight, base.table.weight).tolist()
-    merged = Between(base, trained).at(0.25)
+    merged = WeightInterpolation(base, trained).at(0.25)
     for each, weight in merged.named_parameters():
         np.testing.assert_allclose(weight.tolist(), merging.merged(before[each], after[each], 0.25), atol=1e-6)
 
@@ -47,7 +47,7 @@ def test_every_weight_is_that_of_the_definition(base_of, name):
 @pytest.mark.parametrize("whitened", [False, True])
 def test_the_ends_rank_as_base_and_trained_model_do(base_of, name, whitened):
     base, trained = load_encoder(base_of(name)), trained_from(base_of(name), whitened)
-    ends, between = [cosines(base), cosines(trained)], Between(base, trained)
+    ends, between = [cosines(base), cosines(trained)], WeightInterpolation(base, trained)
     for share, expected in zip((0.0, 1.0), ends, strict=True):
         np.testing.assert_allclose(cosines(between.at(share)), expected, atol=2e-5)
 
@@ -57,7 +57,7 @@ def test_halfway_to_a_whitened_encoder_lies_in_between(base_of):
     turn = torch.linalg.qr(torch.randn(32, 32, generator=torch.Generator().manual_seed(2)))[0]
     trained.put_affine(turn @ torch.diag(torch.linspace(2, 6, 32)), torch.zeros(32))
     ends = [cosines(base), cosines(trained)]
-    half = cosines(Between(base, trained).at(0.5))
+    half = cosines(WeightInterpolation(base, trained).at(0.5))
     assert max(np.abs(half - end).mean() for end in ends) < 0.8 * np.abs(ends[0] - ends[1]).mean()
 
 
@@ -97,13 +97,13 @@ def test_what_cannot_be_merged_is_refused(base_of, change, said):
     trained = load_encoder(base_of("bert"))
     change(trained)
     with pytest.raises(BaseEncoderError, match=said):
-        Between(load_encoder(base_of("bert")), trained)
+        WeightInterpolation(load_encoder(base_of("bert")), trained)
 
 
 def test_other_architectures_and_poolings_are_refused(base_of):
     bert = load_encoder(base_of("bert"))
     for other in (load_encoder(base_of("static")), load_encoder(base_of("bert"), "cls")):
         with pytest.raises(BaseEncoderError, match="other modules"):
-            Between(bert, other)
+            WeightInterpolation(bert, other)
     with pytest.raises(BaseEncoderError, match="other shapes"):
-        Between(bert, load_encoder(base_of("bert", intermediate_size=48)))
+        WeightInterpolation(bert, load_encoder(base_of("bert", intermediate_size=48)))

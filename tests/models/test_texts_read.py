@@ -79,7 +79,7 @@ def test_a_model_carries_what_it_and_its_bases_have_read(tmp_path):
     import selfsent
     from selfsent.evaluation.load_scorer import load_scorer
     from selfsent.models.loading import load_encoder
-    from selfsent.models.merge import Between
+    from selfsent.models.merge import WeightInterpolation
 
     first = selfsent.train(
         BODIES[:20], "simcse", "bundled", tmp_path / "one", delete_words=0.3, steps=1, quiet=True
@@ -87,7 +87,7 @@ def test_a_model_carries_what_it_and_its_bases_have_read(tmp_path):
     second = selfsent.train(
         BODIES[20:30], "simcse", first, tmp_path / "two", delete_words=0.3, steps=1, quiet=True
     ).directory
-    Between(load_encoder("bundled"), load_encoder(second)).at(0.5).save(tmp_path / "merged")
+    WeightInterpolation(load_encoder("bundled"), load_encoder(second)).at(0.5).save(tmp_path / "merged")
     shutil.copytree(second / "model", tmp_path / "copy")
     expected = [True] * 30 + [False] * 10
     for model in (second, second / "model", tmp_path / "copy", tmp_path / "merged"):

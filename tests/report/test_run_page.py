@@ -76,8 +76,14 @@ def test_a_notebook_gets_the_same_without_the_page_around_it():
 
 def test_the_warranty_is_on_the_page():
     each = {"gain": 1.5, "low": 0.25, "high": 2.75, "score": 30.0, "n": 100}
-    tried = [{"share": share, "loss": 0.1, "dev": each, "test": {**each, "gain": -2.5}} for share in (0.0, 0.5, 1.0)]
-    found = {"share": 0.5, "line": f"Kept 50%. {HOSTILE}", "exam": "200 queries", "guard": "STS-B dev", "tried": tried}
+    tried = [{"alpha": share, "loss": 0.1, "dev": each, "test": {**each, "gain": -2.5}} for share in (0.0, 0.5, 1.0)]
+    found = {
+        "alpha": 0.5,
+        "line": f"Kept 50%. {HOSTILE}",
+        "exam": "200 queries",
+        "regression_check": "STS-B dev",
+        "candidates": tried,
+    }
     page = run_page({**RECORD, "warranty": found}, None, [], METRICS)
     assert "Warranty: nDCG@10" in page
     assert "+1.50 [+0.25, +2.75]" in page

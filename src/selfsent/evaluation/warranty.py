@@ -1,8 +1,8 @@
 """The warranty: how much of a training to keep, by an exam of documents that were kept apart from it.
 
-Weights are merged, (1 − a) · base + a · trained. On one half of the exam's queries the best a is chosen among those
-that are no worse than the base by more than chance, and that keep what the base knows of general sentences. a = 0 is
-an answer.
+Weights are interpolated, (1 − α) · base + α · trained (WiSE-FT, arXiv:2109.01903). On one half of the exam's queries
+the best α is chosen among those that are no worse than the base by more than chance, and that keep what the base knows
+of general sentences. α = 0 is an answer.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from selfsent.evaluation.results import Score
 from selfsent.evaluation.scorer import Scorer
 from selfsent.evaluation.stats.resampling import Difference
 from selfsent.evaluation.suites import TASKS
-from selfsent.models.merge import Between
+from selfsent.models.merge import WeightInterpolation
 
-SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
-"""Shares of the training that are tried."""
+ALPHAS = (0.0, 0.25, 0.5, 0.75, 1.0)
+"""Weights of the trained model that are compared."""
 LOSS = 0.5
-"""Points that a share may lose on general sentences."""
+"""Points that may be lost on general sentences."""
 SEARCHED = 2000
 """Documents of the exam at most, unless more were kept apart."""
 _WHO = """
@@ -52,10 +52,10 @@ GENERAL = [f"{who.strip()} {does.strip()}." for who, does in product(_WHO.split(
 
 
 @dataclass(frozen=True)
-class Tried:
-    """A share of the training, its scores on both halves of the exam, and its loss on general sentences."""
+class Candidate:
+    """An interpolation: `alpha`, its scores on both halves of the exam, and its loss in the regression check."""
 
-    share: float
+    alpha: float
     dev: Score
     test: Score
     loss: float
@@ -63,72 +63,76 @@ class Tried:
 
 @dataclass(frozen=True)
 class Warranty:
-    """What was tried, and what came of it.
+    """The candidates, and the chosen one.
 
     Args:
-        tried: each share, the base (share 0) first.
-        chosen: index of the chosen share.
-        exam: what was asked, in words.
-        guard: what the loss was measured by.
-        most: points that may be lost there.
+        candidates: one for each alpha, the base (alpha 0) first.
+        chosen: index of the chosen candidate.
+        exam: summary of the exam.
+        regression_check: name of the regression check.
+        maximum_loss: points that may be lost in it.
     """
 
-    tried: tuple[Tried, ...]
+    candidates: tuple[Candidate, ...]
     chosen: int
     exam: str
-    guard: str
-    most: float = LOSS
+    regression_check: str
+    maximum_loss: float = LOSS
 
     @property
-    def share(self) -> float:
-        """The share of the training that is kept."""
-        return self.tried[self.chosen].share
+    def alpha(self) -> float:
+        """Weight of the trained model in the chosen interpolation, from 0 to 1."""
+        return self.candidates[self.chosen].alpha
 
     @property
     def line(self) -> str:
         """The result in a few sentences."""
         if not self.chosen:
             return f"Keep your model; rank with words: {self._why}."
-        found = self.tried[self.chosen]
+        found = self.candidates[self.chosen]
         dev, test = (less.shown for less in self._gains(self.chosen))
         gains = f"that is {dev} over the base on the half of the exam that chose it, and {test} on the other half"
-        loss = f"on {self.guard} it loses {max(0.0, found.loss):.2f}"
-        return f"Kept {found.share:.0%} of the training. As search ranks, {gains}; {loss}."
+        loss = f"on {self.regression_check} it loses {max(0.0, found.loss):.2f}"
+        return f"Kept {found.alpha:.0%} of the training. As search ranks, {gains}; {loss}."
 
     @property
     def _why(self) -> str:
         """The reason why nothing is kept."""
-        freely = choose([each.dev for each in self.tried], [0.0] * len(self.tried))
+        freely = choose([each.dev for each in self.candidates], [0.0] * len(self.candidates))
         if not freely:
             return "no share of the training is ahead of it in the exam by more than chance"
-        found, ahead = self.tried[freely], self._gains(freely)[0].shown
-        loss = f"loses {found.loss:.2f} points on {self.guard}, more than the {self.most:g} allowed"
-        return f"{found.share:.0%} of the training is {ahead} ahead of it in the exam, but {loss}"
+        found, ahead = self.candidates[freely], self._gains(freely)[0].shown
+        loss = f"loses {found.loss:.2f} points on {self.regression_check}, more than the {self.maximum_loss:g} allowed"
+        return f"{found.alpha:.0%} of the training is {ahead} ahead of it in the exam, but {loss}"
 
     def _gains(self, index: int) -> tuple[Difference, Difference]:
-        (base, found) = self.tried[0], self.tried[index]
+        (base, found) = self.candidates[0], self.candidates[index]
         return found.dev.minus(base.dev), found.test.minus(base.test)
 
     def to_json(self) -> dict[str, Any]:
         """The result as JSON data."""
         rows = []
-        for index, each in enumerate(self.tried):
-            row: dict[str, Any] = {"share": each.share, "loss": round(each.loss, 3)}
+        for index, each in enumerate(self.candidates):
+            row: dict[str, Any] = {"alpha": each.alpha, "loss": round(each.loss, 3)}
             for half, score, less in zip(("dev", "test"), (each.dev, each.test), self._gains(index), strict=True):
                 row[half] = {"score": score.score, "n": score.n, "gain": less.difference}
                 row[half] |= {"low": less.low, "high": less.high}
             rows.append(row)
-        about = {"exam": self.exam, "guard": self.guard, "most": self.most}
-        return {"share": self.share, "line": self.line, **about, "tried": rows}
+        about = {
+            "exam": self.exam,
+            "regression_check": self.regression_check,
+            "maximum_loss": self.maximum_loss,
+        }
+        return {"alpha": self.alpha, "line": self.line, **about, "candidates": rows}
 
 
 def choose(scores: Sequence[Score], losses: Sequence[float], most: float = LOSS) -> int:
     """The index of the best score ahead of the first one whose paired 95 % interval does not reach below zero.
 
     Args:
-        scores: of each share on the same queries; the base first.
-        losses: of each share on the guard.
-        most: that may be lost there.
+        scores: of each candidate on the same queries; the base first.
+        losses: of each candidate in the regression check.
+        most: maximum loss.
     """
     base, best = scores[0], 0
     for index, (score, loss) in enumerate(zip(scores, losses, strict=True)):
@@ -137,37 +141,39 @@ def choose(scores: Sequence[Score], losses: Sequence[float], most: float = LOSS)
     return best
 
 
-def warranty(between: Between, exam: Exam, data: str | Path | None = None, *, most: float = LOSS) -> Warranty:
-    """Choose how much of a training to keep: `between.at(found.share)` is the encoder to use.
+def warranty(
+    interpolation: WeightInterpolation, exam: Exam, data: str | Path | None = None, *, most: float = LOSS
+) -> Warranty:
+    """Choose how much of a training to keep: `interpolation.at(found.alpha)` is the encoder to use.
 
     Args:
-        between: the encoders before and after training.
+        interpolation: the encoders before and after training.
         exam: from documents that it was not trained on; see `held_exam`.
         data: mirror of evaluation data sets with the dev set of STS-B; by default SELFSENT_DATA. The hub is not asked.
-        most: points that may be lost on the guard.
+        most: points that may be lost in the regression check.
 
     Raises:
         DataError: no query in a half of the exam.
 
     Example:
-        >>> between = Between(load_encoder("bundled"), load_encoder("runs/tickets"))
-        >>> warranty(between, exam).share  # doctest: +SKIP
+        >>> interpolation = WeightInterpolation(load_encoder("bundled"), load_encoder("runs/tickets"))
+        >>> warranty(interpolation, exam).alpha  # doctest: +SKIP
         0.0
     """
     dev, test = exam.halves
-    plain = scorer_of(between.base, "base")
-    guard, loss_of = guard_of(plain, data)
-    tried = [Tried(0.0, dev.score(Hybrid(plain)), test.score(Hybrid(plain)), 0.0)]
-    for share in SHARES[1:]:
-        merged = scorer_of(between.at(share), "merged")
+    plain = scorer_of(interpolation.base, "base")
+    check, loss_of = regression_check(plain, data)
+    candidates = [Candidate(0.0, dev.score(Hybrid(plain)), test.score(Hybrid(plain)), 0.0)]
+    for alpha in ALPHAS[1:]:
+        merged = scorer_of(interpolation.at(alpha), "merged")
         hybrid = Hybrid(merged)
-        tried.append(Tried(share, dev.score(hybrid), test.score(hybrid), loss_of(merged)))
-    chosen = choose([each.dev for each in tried], [each.loss for each in tried], most)
-    return Warranty(tuple(tried), chosen, exam.summary, guard, most)
+        candidates.append(Candidate(alpha, dev.score(hybrid), test.score(hybrid), loss_of(merged)))
+    chosen = choose([each.dev for each in candidates], [each.loss for each in candidates], most)
+    return Warranty(tuple(candidates), chosen, exam.summary, check, most)
 
 
-def guard_of(base: Scorer, data: str | Path | None = None) -> tuple[str, Callable[[Scorer], float]]:
-    """The name of the guard, and a function for what an encoder loses on it against the base, in points.
+def regression_check(base: Scorer, data: str | Path | None = None) -> tuple[str, Callable[[Scorer], float]]:
+    """Name of the regression check, and a function from an encoder to its loss against the base, in points.
 
     STS-B's dev set if a mirror has it. Otherwise 20 · (1 − ρ), with Spearman's ρ between the cosines of both
     encoders for pairs of `GENERAL`.

@@ -1,16 +1,19 @@
-"""Weights between those of a base and those of what was trained from it (WiSE-FT, arXiv:2109.01903)."""
+"""Interpolation of the weights of a base and of a model trained from it (WiSE-FT, arXiv:2109.01903)."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from selfsent.errors import BaseEncoderError
 from selfsent.models.encoder import Encoder
+from selfsent.renamed import warn_renamed
 
 
-class Between:
-    """The encoders (1 − a) · base + a · trained, weight by weight.
+class WeightInterpolation:
+    """The encoders (1 − α) · base + α · trained, weight by weight.
 
     Whitening turns all vectors, which no cosine sees, but a weight halfway between two bases would mean nothing. So a
     rotation and a scale are taken off first: a table is turned to where it is nearest to that of the base (Procrustes).
@@ -25,8 +28,8 @@ class Between:
         BaseEncoderError: they differ in architecture, pooling, size of vectors, or vocabulary.
 
     Example:
-        >>> between = Between(load_encoder("bundled"), load_encoder("runs/tickets"))
-        >>> between.at(0.5).save(Path("half"))
+        >>> interpolation = WeightInterpolation(load_encoder("bundled"), load_encoder("runs/tickets"))
+        >>> interpolation.at(0.5).save(Path("half"))
     """
 
     def __init__(self, base: Encoder, trained: Encoder) -> None:
@@ -56,10 +59,10 @@ class Between:
         self._pairs: list[tuple[nn.Parameter, Tensor, Tensor]] = pairs
 
     @torch.no_grad()
-    def at(self, share: float) -> Encoder:
-        """The encoder with this share of the training: the same object at every call, with other weights."""
+    def at(self, alpha: float) -> Encoder:
+        """The encoder with this weight of the trained model: the same object at every call, with other weights."""
         for weight, base, trained in self._pairs:
-            weight.copy_(torch.lerp(base, trained, share))
+            weight.copy_(torch.lerp(base, trained, alpha))
         return self._merged
 
 
@@ -92,3 +95,11 @@ def _kind(module: object) -> str:
 def _refused(what: str) -> BaseEncoderError:
     problem = f"the trained model has {what}, so its weights cannot be merged with those of the base"
     return BaseEncoderError(f"{problem}: leave out the warranty")
+
+
+def __getattr__(name: str) -> Any:
+    """Read the old name, with a warning."""
+    if name != "Between":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    warn_renamed(f"{__name__}.Between", "WeightInterpolation")
+    return WeightInterpolation
