@@ -21,7 +21,6 @@ def warranty_table(found: Mapping[str, Any]) -> Table:
         rows,
         title="Warranty: nDCG@10 × 100 over the base, as search ranks, with 95 % intervals; lost on "
         + found["regression_check"],
-        + found["regression_check"],
         caption=f"{found['line']} Asked: {found['exam']}; half of the queries chose.",
         styles={f"{found['alpha']:.0%}": "bold"},
     )
