@@ -47,11 +47,11 @@ def upgraded(found: Mapping[str, Any]) -> Record:
         record = Record({"config" if name == _SECTION else name: value for name, value in record.items()})
     if "config" in record:
         record["config"] = _renamed(record["config"])
-    if isinstance(warranty := record.get("warranty"), Mapping):
-        found: dict[str, Any] = {_WARRANTY.get(name, name): value for name, value in warranty.items()}
-        rows = found.get("candidates", [])
-        found["candidates"] = [{_WARRANTY.get(name, name): value for name, value in row.items()} for row in rows]
-        record["warranty"] = found
+    if isinstance(record.get("warranty"), Mapping):
+        warranty: dict[str, Any] = {_WARRANTY.get(name, name): value for name, value in record["warranty"].items()}
+        rows = warranty.get("candidates", [])
+        warranty["candidates"] = [{_WARRANTY.get(name, name): value for name, value in row.items()} for row in rows]
+        record["warranty"] = warranty
     return record
 
 
