@@ -11,6 +11,7 @@ import pytest
 
 import selfsent.methods
 from selfsent import extensions
+from selfsent.augment.translate import Translate
 from selfsent.cli.main import COMMANDS, groups
 from selfsent.errors import SettingsError
 from selfsent.methods import METHODS, OWN, get_method, whose_option
@@ -156,3 +157,8 @@ def test_nothing_of_it_is_imported_before_it_is_used(package):
         [sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": paths}
     )
     assert json.loads(done.stdout) == [], done.stderr
+
+
+def test_the_offline_translator_names_its_package(alone):
+    with pytest.raises(SettingsError, match=r"there are marian; apertium comes with the package selfsent-papers"):
+        Translate(engine="apertium")

@@ -17,6 +17,9 @@ A package announces them in its `pyproject.toml`; nothing of it is imported befo
     [project.entry-points."selfsent.scorers"]
     dbow = "selfsent_papers.paragraph_vectors:ParagraphVectors"   # of (`dbow`, FILE): a function from texts to vectors
 
+    [project.entry-points."selfsent.translators"]
+    apertium = "selfsent_papers.apertium:Apertium"           # of two languages: from texts to texts; `path` is its file
+
     [project.entry-points."selfsent.recipes"]
     papers = "selfsent_papers:RECIPES"                       # a `Path`: a folder of YAML files
 

@@ -33,7 +33,7 @@ def test_names_options_and_common_values():
         ("synonym:ratio=2", "ratio is 2.0; it must be at most 1.0"),
         ("synonym:ratio=half", "ratio is 'half'; it must be a number"),
         ("translate:beams=1.5", "beams is 1.5; it must be a whole number"),
-        ("translate:engine=apertium", "translate has no option 'engine=apertium'"),
+        ("translate:engine=google", "there is no engine .google. for translate"),
     ],
 )
 def test_what_a_user_can_get_wrong(spec, complaint):

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from selfsent import extensions
 from selfsent.augment.augmenter import Augmenter, Change, state_of
-from selfsent.errors import BaseEncoderError, first_line
+from selfsent.errors import BaseEncoderError, SettingsError, first_line, guess
 from selfsent.models.bases import refuse_unsafe
 from selfsent.models.weights import require_weights
 from selfsent.settings import setting
@@ -34,21 +35,40 @@ class Translate(Augmenter):
     chunk = 32  # a few views a second
     always = ("pivot",)
 
+    engine: str = setting("marian", "marian: neural models; apertium: rules, offline, of the package selfsent-papers")
     pivot: str = setting("spa", "language to go through")
     language: str = setting("eng", "language of the corpus")
     there: str | None = setting(None, "model into the pivot, a directory or hub id (default: opus-mt's)")
     back: str | None = setting(None, "the same for the way back")
     beams: int = setting(1, "beam size of translations", minimum=1, flags=())
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        known = ("marian", *extensions.announced("translators"))
+        if self.engine not in known:
+            here = extensions.hint("apertium comes") if self.engine == "apertium" else ""
+            raise SettingsError(f"there is no engine {self.engine!r} for translate; {guess(self.engine, known)}{here}")
+        if self.engine != "marian" and (self.there or self.back):
+            raise SettingsError(f"`there` and `back` name models of marian: leave them out with engine={self.engine}")
+
     def identity(self) -> Any:
-        """Options, and the state of the models' files."""
-        return [*super().identity(), *map(state_of, self.models())]
+        """Options, and the state of the files that translations depend on."""
+        used = self.models() if self.engine == "marian" else (each.path for each in self._rules())
+        return [*super().identity(), *map(state_of, used)]
 
     def start(self) -> Change:
-        """Load both models."""
-        there, back = (marian(model, self.beams) for model in self.models())
+        """Load both models, or find the programs."""
+        both = self._rules()
+        there, back = both or [marian(model, self.beams) for model in self.models()]
 
         return lambda sentences, key: back(there(sentences.texts))
+
+    def _rules(self) -> list[Any]:
+        """The translators of an extension, there and back; none for marian."""
+        if self.engine == "marian":
+            return []
+        make = extensions.load("translators", self.engine)
+        return [make(self.language, self.pivot), make(self.pivot, self.language)]
 
     def models(self) -> tuple[str, str]:
         """The models of both directions."""
