@@ -1,4 +1,7 @@
-"""Resumable work: vectors of rows in one table, vectors of any texts, or rows of any kind in chunks of parquet."""
+"""Caches that are filled once and survive a kill: arrays by row, vectors by text, and tables of text in chunks.
+
+Each has one method that fills it: what an earlier run left is checked and kept, and the rest is computed.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,9 @@ import json
 import os
 import shutil
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
-from hashlib import blake2b
+from hashlib import blake2b, sha256
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -19,9 +22,9 @@ import pyarrow.parquet as pq
 from numpy.typing import DTypeLike, NDArray
 
 from selfsent.errors import OutputError
-from selfsent.files import atomic_file, is_half_written, output_errors, read_json, write_json
+from selfsent.files import atomic_file, is_half_written, output_errors, read_json, sweep_half_written, write_json
 from selfsent.integrity import warn_damaged
-from selfsent.locks import lock_range
+from selfsent.locks import lock_directory, lock_range
 
 _CHECKED = 1 << 15
 """Rows checked at a time."""
@@ -29,20 +32,44 @@ _ASKED, _MADE = 500, 256
 """Texts looked up at a time, and encoded and written at a time: an interruption loses at most as many."""
 _WAIT = 60
 """Seconds to wait while another process writes."""
+Advance = Callable[[int], None]
+"""Receives the number of rows done since the last call; first those of earlier runs."""
+Compute = Callable[[NDArray[np.int64]], NDArray[Any]]
+"""(n,) ascending rows -> (n, size)."""
 
 
-class RowTable:
-    """Vectors of rows on disk, each with a checksum and a `done` flag.
-
-    Unlike other files these are written in place, and sparse until they are filled. Several processes may fill one
-    table. Damaged rows count as not done.
+def key_of(about: Any, hashed: Callable[[bytes], Any] = sha256) -> str:
+    """The key of a cache, 16 hexadecimal digits: a digest of everything that its content depends on.
 
     Args:
-        directory: made if it is missing.
+        about: JSON, with arrays by their content.
+        hashed: the digest.
+
+    Example:
+        >>> key_of([1, "text", np.arange(3)])
+        'fdccbafdb2dadfd3'
+    """
+
+    def content(value: Any) -> str:
+        if isinstance(value, np.ndarray):
+            return sha256(value.tobytes()).hexdigest()
+        raise TypeError(f"no key can be made of {value!r}")
+
+    return str(hashed(json.dumps(about, sort_keys=True, default=content).encode()).hexdigest()[:16])
+
+
+class ArrayCache:
+    """Arrays of rows on disk, each with a checksum and a `done` flag.
+
+    Unlike other files these are written in place, and sparse until they are filled. Several processes may fill one
+    cache. Damaged rows count as not done.
+
+    Args:
+        directory: made if it is missing; its name holds a `key_of` everything that the arrays depend on.
         rows: number of rows.
-        size: numbers of a vector.
+        size: numbers of a row.
         dtype: of these, 16 or 32 bits.
-        name: of the table in warnings.
+        name: of the cache in warnings.
 
     Raises:
         OutputError: the directory cannot be written.
@@ -85,8 +112,65 @@ class RowTable:
     def _open(self, name: str) -> np.memmap[Any, Any]:
         return np.load(self.path(name), mmap_mode="r", allow_pickle=False)  # type: ignore[no-any-return]
 
-    def fill(self, rows: NDArray[np.int64], vectors: NDArray[Any]) -> None:
-        """Write the vectors (n, size) of ascending rows (n,), safely on disk.
+    def fill(
+        self,
+        rows: NDArray[np.int64],
+        prepare: Callable[[], tuple[Compute, int]],
+        advance: Advance = lambda count: None,
+    ) -> NDArray[Any]:
+        """The arrays of all rows, memory-mapped, with those of `rows` computed where they are missing.
+
+        Processes share the work, by chunks with the same borders in every process and run, as rounding depends a
+        little on the batch.
+
+        Args:
+            rows: (chosen,) in any order; others are undefined if nobody asked for them.
+            prepare: called if rows are missing: loads what computes them, and gives it with the size of a chunk.
+            advance: called after each chunk.
+        """
+        rows = np.unique(rows)
+        known = int(self.done[rows].sum())
+        advance(known)
+        if known == len(rows):
+            return self.vectors
+        compute, size = prepare()
+        # The first pass skips chunks of other processes; the second waits for them, and takes over from dead ones.
+        for patient in (False, True):
+            for chunk in np.split(rows, range(size, len(rows), size)):
+                if self.done[chunk].all():
+                    continue
+                with lock_range(self.directory / "lock", int(chunk[0]), int(chunk[-1]) + 1, patient) as mine:
+                    left = chunk[self.done[chunk] == 0]
+                    if mine and len(left):
+                        self.write(left, compute(left))
+                done = int(self.done[rows].sum())
+                advance(done - known)
+                known = done
+        return self.vectors
+
+    def fill_in_order(
+        self, stream: Callable[[int], Iterable[NDArray[Any]]], advance: Advance = lambda count: None
+    ) -> int:
+        """Compute all rows in one process, and return the number of those that were done before.
+
+        Args:
+            stream: makes the arrays from a row on, (n, size) at a time.
+            advance: called after each.
+        """
+        kept = done = int(self.done.sum())
+        if self.repaired or not self.done[:done].all():  # otherwise chunk borders would differ
+            self.clear()
+            kept = done = 0
+        if kept:
+            advance(kept)
+        for block in stream(kept):
+            self.write(np.arange(done, done + len(block)), block)
+            done += len(block)
+            advance(len(block))
+        return kept
+
+    def write(self, rows: NDArray[np.int64], vectors: NDArray[Any]) -> None:
+        """Write the arrays (n, size) of ascending rows (n,), safely on disk.
 
         Raises:
             OutputError: the disk is full.
@@ -177,19 +261,25 @@ class VectorsOfTexts:
 class Chunks:
     """Chunks of a table, each a parquet file with a checksum, until they are joined.
 
+    They lie in `OUTPUT.parts`, which no other process may use meanwhile.
+
     Args:
-        directory: held by the caller.
+        output: the file that is made of them.
         plan: everything that the chunks depend on, as JSON.
         overwrite: throw away the chunks of another plan, and of this one.
 
     Raises:
-        OutputError: the directory holds chunks of another plan, or cannot be written.
+        OutputError: the directory holds chunks of another plan, belongs to another process, or cannot be written.
     """
 
     _PLAN = "plan.json"
 
-    def __init__(self, directory: Path, plan: Mapping[str, Any], overwrite: bool) -> None:
-        self.directory, self.plan, self._files = directory, plan, list[Path]()
+    def __init__(self, output: Path, plan: Mapping[str, Any], overwrite: bool) -> None:
+        self.directory = directory = output.with_name(output.name + ".parts")
+        self.output, self.plan, self._files = output, plan, list[Path]()
+        busy = f"another selfsent is making {output}: wait for it, or name another output"
+        self._lock = lock_directory(directory, busy)
+        sweep_half_written(output.parent, output.name)  # the lock says that nobody is writing it
         kept = [path for path in directory.glob("*") if path.name != "lock" and not is_half_written(path)]
         if kept and not overwrite and read_json(directory / self._PLAN) != plan:
             raise OutputError(f"{directory} has chunks of other options, another seed or corpus: give overwrite=True")
@@ -202,6 +292,27 @@ class Chunks:
 
     def __contains__(self, name: str) -> bool:
         return (self.directory / f"{name}.parquet").is_file()
+
+    def fill(
+        self,
+        parts: Mapping[str, Sequence[Any] | NDArray[Any]],
+        compute: Callable[[Any], dict[str, list[Any]]],
+        advance: Advance = lambda count: None,
+    ) -> int:
+        """Take or write the chunk of each part, in order, and return the summed length of the parts computed now.
+
+        Args:
+            parts: what each chunk is computed from, by its name.
+            compute: makes the columns of a chunk.
+            advance: called after each chunk with the length of its part.
+        """
+        made = 0
+        for name, part in parts.items():
+            if not self.find(name):
+                self.write(name, compute(part))
+                made += len(part)
+            advance(len(part))
+        return made
 
     def find(self, name: str) -> bool:
         """Take the chunk of this name; False if it is missing or damaged."""
@@ -227,11 +338,11 @@ class Chunks:
         """The rows of all chunks, in the order of `find` and `write`."""
         return [row for file in self._files for row in pq.read_table(file).to_pylist()]
 
-    def join(self, path: Path) -> int:
-        """Write all chunks, in the order of `find` and `write`, into one parquet file; returns its number of rows."""
+    def join(self) -> int:
+        """Write all chunks, in the order of `find` and `write`, into the parquet file; returns its number of rows."""
         schema = pq.read_schema(self._files[0]).with_metadata({b"selfsent": json.dumps(self.plan)})
         rows = 0
-        with atomic_file(path) as temporary, pq.ParquetWriter(temporary, schema, compression="zstd") as writer:
+        with atomic_file(self.output) as temporary, pq.ParquetWriter(temporary, schema, compression="zstd") as writer:
             for file in self._files:
                 table = pq.read_table(file)
                 writer.write_table(table.replace_schema_metadata(schema.metadata))

@@ -51,18 +51,18 @@ def test_approximate_pairs_come_with_their_recall(selfsent, model, sentences):
 
 
 def test_encode_goes_on_where_it_was_interrupted(selfsent, model, sentences, tmp_path, monkeypatch):
-    from selfsent.resumable import RowTable
+    from selfsent.resumable import ArrayCache
 
     monkeypatch.setattr("selfsent.models.encoding.CHUNK", 50)
-    fill = RowTable.fill
+    write = ArrayCache.write
 
-    def fill_once(table, rows, vectors):
+    def write_once(table, rows, vectors):
         if table.done.any():
             raise KeyboardInterrupt
-        fill(table, rows, vectors)
+        write(table, rows, vectors)
 
     with monkeypatch.context() as patch:
-        patch.setattr(RowTable, "fill", fill_once)
+        patch.setattr(ArrayCache, "write", write_once)
         stopped = selfsent("encode", model, sentences, "--output", tmp_path / "v.npy")
     assert stopped.status == 130
     assert "interrupted: 50 of 120 texts are done" in stopped.err

@@ -157,7 +157,7 @@ def test_damaged_parts_are_made_again(encoder, corpus, tmp_path, recwarn, kind):
     assert encode_to_file(encoder, corpus, tmp_path / "v.npy").kept == 0
     warned = [str(each.message) for each in recwarn if each.category is Damaged]
     assert bool(warned) == (kind in ("vectors", "done"))
-    assert all("what an earlier run left of" in line for line in warned)
+    assert all("from an earlier run is damaged" in line for line in warned)
     assert (tmp_path / "v.npy").read_bytes() == (tmp_path / "whole.npy").read_bytes()
 
 

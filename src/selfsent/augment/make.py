@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import cache, partial
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +24,9 @@ from selfsent.data.corpus.writer import TableFile, describe
 from selfsent.data.random import make_key
 from selfsent.data.vector_files import check_format
 from selfsent.errors import AugmenterError, SelfsentError, SettingsError
-from selfsent.files import atomic_directory, check_new_file, sweep_half_written
-from selfsent.locks import lock_directory, lock_range
-from selfsent.resumable import Chunks
+from selfsent.files import atomic_directory, check_new_file
+from selfsent.locks import lock_range
+from selfsent.resumable import Chunks, key_of
 
 ORIGINAL = "original"
 """The entry of `maker1` and `maker2` for the sentence itself."""
@@ -96,27 +97,19 @@ def augment(
     path = Path(output)
     check_pairings(pairings)
     check_output(path, overwrite)
-    directory, made = path.with_name(path.name + ".parts"), 0
-    _lock = lock_directory(directory, f"another selfsent is making {path}: wait for it, or name another output")
-    sweep_half_written(path.parent, path.name)  # the lock says that nobody is writing it
-    chunks = Chunks(directory, _plan(corpus, pairings, seed), overwrite)
+    chunks, made = Chunks(path, _plan(corpus, pairings, seed), overwrite), 0
     try:
         for number, pairing in enumerate(pairings):
             size, key = min(augmenter.chunk for augmenter in pairing), make_key(seed, number)
-            changes: list[Change] = []
-            for start in range(0, len(corpus), size):
-                rows = np.arange(start, min(start + size, len(corpus)))
-                name = f"{number}-{start:012d}"
-                if not chunks.find(name):
-                    changes = changes or [each.start() for each in pairing]  # a finished plan loads nothing
-                    chunks.write(name, _chunk(corpus, rows, pairing, changes, key))
-                    made += len(rows) * len(pairing)
-                advance(len(rows))
+            every, starts = np.arange(len(corpus)), range(0, len(corpus), size)
+            parts = {f"{number}-{start:012d}": every[start : start + size] for start in starts}
+            changes = cache(lambda pairing=pairing: [each.start() for each in pairing])  # a finished plan loads nothing
+            made += len(pairing) * chunks.fill(parts, partial(_chunk, corpus, pairing, changes, key), advance)
     except SelfsentError:
         if not len(chunks):
             chunks.remove()
         raise
-    total = chunks.join(path)
+    total = chunks.join()
     unchanged = _unchanged(path)
     for augmenter in dict.fromkeys(augmenter for pairing in pairings for augmenter in pairing):
         if (changed := 1 - unchanged[augmenter.spec]) < _FEW:
@@ -158,7 +151,7 @@ def _plan(corpus: Corpus, pairings: Sequence[Pairing], seed: int) -> dict[str, A
 
 
 def _chunk(
-    corpus: Corpus, rows: np.ndarray, pairing: Pairing, changes: Sequence[Change], key: int
+    corpus: Corpus, pairing: Pairing, changes: Callable[[], Sequence[Change]], key: int, rows: np.ndarray
 ) -> dict[str, list[Any]]:
     """The columns of some rows.
 
@@ -167,7 +160,7 @@ def _chunk(
     """
     texts = corpus.texts(rows)
     views, names = [texts] * (2 - len(pairing)), [ORIGINAL] * (2 - len(pairing))
-    for augmenter, change in zip(pairing, changes, strict=True):
+    for augmenter, change in zip(pairing, changes(), strict=True):
         made, _ = clean(change(Sentences(texts, rows), make_key(key, len(views))))
         views.append([view or text for view, text in zip(made, texts, strict=True)])
         names.append(augmenter.spec)
@@ -220,8 +213,7 @@ def with_views(
         SelfsentError: as `augment`.
     """
     check_pairings([pairing])
-    plan = json.dumps(_plan(corpus, [pairing], seed), sort_keys=True)
-    key = hashlib.blake2b(plan.encode(), digest_size=8).hexdigest()
+    key = key_of(_plan(corpus, [pairing], seed), partial(blake2b, digest_size=8))
     directory = corpus.directory / f"views-{key}"
     made = directory.with_suffix(".parquet")
     # Another process may be making missing views.

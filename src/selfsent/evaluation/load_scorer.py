@@ -7,7 +7,6 @@ import re
 import sys
 from collections.abc import Sequence
 from functools import partial
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, cast
 
@@ -32,6 +31,7 @@ from selfsent.models.table import check_rows
 from selfsent.models.texts_read import TextsRead
 from selfsent.models.weights import require_weights
 from selfsent.naming import name_of
+from selfsent.resumable import key_of
 
 __all__ = ["PairScorer", "Scorer", "check_model", "check_pooling", "load_object", "load_scorer"]
 
@@ -122,7 +122,7 @@ def as_reranker(model: Any, candidates: int | None = None, *, fast: bool = False
     scorer = load_scorer(model, fast=fast, int8=int8)
     reranker = Reranker(scorer, CANDIDATES if candidates is None else candidates)
     if isinstance(model, str) and is_directory_or_id(model) and not reranker.crosses:
-        key = sha256(repr((_KEPT, files_fingerprint(model), scorer.pooling)).encode()).hexdigest()[:16]
+        key = key_of([_KEPT, files_fingerprint(model), scorer.pooling])
         scorer.keep(cache_folder() / "vectors" / f"{key}.sqlite")
     return reranker
 

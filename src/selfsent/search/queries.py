@@ -5,7 +5,6 @@ Wang et al. 2022, "GPL" (arXiv:2112.07577): queries made for passages, hard nega
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -22,9 +21,8 @@ from selfsent.errors import DataError, SettingsError
 from selfsent.evaluation.exam import Text, draw_exam
 from selfsent.evaluation.lexical import Hybrid
 from selfsent.evaluation.load_scorer import load_scorer
-from selfsent.files import check_new_file, sweep_half_written
-from selfsent.locks import lock_directory
-from selfsent.resumable import Chunks
+from selfsent.files import check_new_file
+from selfsent.resumable import Chunks, key_of
 from selfsent.search.tables import check_table, write_table
 
 PROMPT = """Write {count} search queries of somebody who needs the text below and has not read it. They do not know its
@@ -135,17 +133,13 @@ def make_queries(
     if not texts:
         raise DataError("there are no texts to make queries for")
     encoder = Hybrid(load_scorer(base))
-    directory = path.with_name(path.name + ".parts")
-    _lock = lock_directory(directory, f"another selfsent is making {path}: wait for it, or name another output")
-    sweep_half_written(path.parent, path.name)
     if endpoint is None:
         chunks, (rows, pool) = None, extracted(texts, seed)
         advance(len(texts))
     else:
         pool = [" ".join([*text.titles[:1], text.body]) for text in texts]
         how = {"version": _FORMAT, "url": endpoint.url, "model": endpoint.model, "prompt": prompt, "count": count}
-        digest = hashlib.sha256("\0".join(pool).encode("utf-8", "surrogatepass")).hexdigest()
-        chunks = Chunks(directory, {**how, "texts": digest}, overwrite)
+        chunks = Chunks(path, {**how, "texts": key_of(pool)}, overwrite)
         rows = _answered(pool, endpoint, chunks, count, prompt, advance, notice)
     made = [row for row in rows if row["query"]]
     kept = [row for row in _ranked(made, pool, encoder) if not round_trip or row["rank"] <= round_trip]
@@ -170,22 +164,22 @@ def _answered(
     notice: Callable[[str], None],
 ) -> list[dict[str, Any]]:
     """A language model's queries for each text; a row without a query where it has none."""
-    starts = {f"{start:012d}": start for start in range(0, len(texts), _CHUNK)}
-    left = [text for name, start in starts.items() if name not in chunks for text in texts[start : start + _CHUNK]]
+    parts = {f"{start:012d}": texts[start : start + _CHUNK] for start in range(0, len(texts), _CHUNK)}
+    left = [text for name, part in parts.items() if name not in chunks for text in part]
     if left:
         read = sum(min(len(text), LONGEST) + len(prompt) for text in left) // _TOKEN
         asked = f"{endpoint.url} is asked {len(left):,} questions: about {read:,} tokens to read and"
         notice(f"{asked} {len(left) * count * _WRITTEN:,} to write. Your texts go to that address, and nowhere else")
-    for name, start in starts.items():
-        part = texts[start : start + _CHUNK]
-        if not chunks.find(name):
-            asked = prompt.replace("{count}", str(count))
-            answers = endpoint.answers([asked.replace("{text}", text[:LONGEST]) for text in part])
-            both = zip(answers, part, strict=True)
-            found = [(each, text) for answer, text in both for each in queries_in(answer, text, count) or [""]]
-            columns = {"query": [query for query, _ in found], "text": [text for _, text in found]}
-            chunks.write(name, {**columns, "kind": [endpoint.model] * len(found)})
-        advance(len(part))
+
+    def answered(part: Sequence[str]) -> dict[str, list[Any]]:
+        asked = prompt.replace("{count}", str(count))
+        answers = endpoint.answers([asked.replace("{text}", text[:LONGEST]) for text in part])
+        both = zip(answers, part, strict=True)
+        found = [(each, text) for answer, text in both for each in queries_in(answer, text, count) or [""]]
+        columns = {"query": [query for query, _ in found], "text": [text for _, text in found]}
+        return {**columns, "kind": [endpoint.model] * len(found)}
+
+    chunks.fill(parts, answered, advance)
     return chunks.rows()
 
 

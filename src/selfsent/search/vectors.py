@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import glob
-import hashlib
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -25,7 +24,7 @@ from selfsent.models.encoding import CHUNK, Side, encode, encode_stream, prompt_
 from selfsent.models.fingerprint import fingerprint
 from selfsent.models.opening import open_encoder
 from selfsent.models.table import Table
-from selfsent.resumable import RowTable
+from selfsent.resumable import ArrayCache, key_of
 
 if TYPE_CHECKING:
     from selfsent.data.corpus import Corpus
@@ -104,27 +103,17 @@ def encode_to_file(
     model, output = open_encoder(model), Path(output)
     check_output(output)
     inputs = corpus.input_rows
-    directory = output.with_name(f".{output.name}.{_identity(corpus, model, side)}.part")
+    directory = output.with_name(f".{output.name}.{key_of(_identity(corpus, model, side))}.part")
     with output_errors(output):
         _lock = lock_directory(directory, f"another selfsent is writing {output}: wait for it, or name another file")
         name = f"the part of {output} from an earlier run"
-        table = RowTable(directory, len(corpus), model.embedding_size, np.float32, name)
-        done = int(table.done.sum())
-        if table.repaired or not table.done[:done].all():  # otherwise chunk boundaries would differ
-            table.clear()
-            done = 0
-        kept = done
-        if done:
-            advance(done)
+        cache = ArrayCache(directory, len(corpus), model.embedding_size, np.float32, name)
         try:
             with warn_on_truncation(model):
-                for vectors in encode_stream(model, sentences(corpus, done), side):
-                    table.fill(np.arange(done, done + len(vectors)), vectors)
-                    done += len(vectors)
-                    advance(len(vectors))
-            _write_rows(table, corpus, output)
+                kept = cache.fill_in_order(lambda row: encode_stream(model, sentences(corpus, row), side), advance)
+            _write_rows(cache, corpus, output)
         except KeyboardInterrupt:
-            if not done:
+            if not (done := int(cache.done.sum())):
                 _remove_parts(output)
                 raise
             share = f"{done:,} of {counted(len(corpus), 'text')} are done"
@@ -133,11 +122,10 @@ def encode_to_file(
     return Encoded(len(inputs), model.embedding_size, kept, inputs.dropped)
 
 
-def _identity(corpus: Corpus, model: Model, side: Side | None) -> str:
-    """A short digest of everything the vectors depend on."""
+def _identity(corpus: Corpus, model: Model, side: Side | None) -> tuple[object, ...]:
+    """Everything the vectors depend on, as JSON."""
     data = corpus.fingerprint, corpus.text_columns[0], len(corpus)
-    about = fingerprint(model), prompt_of(model, side), CHUNK, encoding.CHARACTERS, _machine(model)
-    return hashlib.sha256(repr((*data, *about)).encode()).hexdigest()[:12]
+    return *data, fingerprint(model), prompt_of(model, side), CHUNK, encoding.CHARACTERS, _machine(model)
 
 
 def _machine(model: Model) -> tuple[object, ...]:
@@ -158,11 +146,11 @@ def _remove_parts(output: Path) -> None:
         shutil.rmtree(part, ignore_errors=True)
 
 
-def _write_rows(table: RowTable, corpus: Corpus, output: Path) -> None:
+def _write_rows(cache: ArrayCache, corpus: Corpus, output: Path) -> None:
     """Expand the vectors of the distinct sentences to one per input row."""
-    inputs, size = corpus.input_rows, table.vectors.shape[1]
+    inputs, size = corpus.input_rows, cache.vectors.shape[1]
     if output.suffix == ".npy" and len(inputs) == len(corpus):  # no repeated or empty rows
-        table.path("vectors").replace(output)
+        cache.path("vectors").replace(output)
         return
 
     def blocks() -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]]:
@@ -171,7 +159,7 @@ def _write_rows(table: RowTable, corpus: Corpus, output: Path) -> None:
             rows = np.asarray(inputs.corpus_rows[input_rows])
             block = np.zeros((len(rows), size), dtype="<f4")
             # Remapped for each block: mapped pages stay resident.
-            block[rows >= 0] = np.load(table.path("vectors"), mmap_mode="r", allow_pickle=False)[rows[rows >= 0]]
+            block[rows >= 0] = np.load(cache.path("vectors"), mmap_mode="r", allow_pickle=False)[rows[rows >= 0]]
             yield input_rows, rows, block
 
     with atomic_file(output) as temporary:

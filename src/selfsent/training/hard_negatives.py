@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,7 +22,7 @@ from selfsent.models.encoding import encode
 from selfsent.models.fingerprint import files_fingerprint
 from selfsent.models.loading import load_encoder
 from selfsent.models.prompts import Prompts
-from selfsent.resumable import RowTable
+from selfsent.resumable import ArrayCache, Compute, key_of
 
 _FORMAT = 1
 """Version of the cache files."""
@@ -149,46 +147,32 @@ def mine(
         SettingsError: there is nothing to mine from.
     """
     rows = np.unique(rows)
-    how = [
-        _FORMAT,
-        corpus.view_columns,
-        count,
-        retriever,
-        max_relative_score,
-        whole,
-        max_length,
-        files_fingerprint(base),
-    ]
+    how = [count, retriever, max_relative_score, whole, max_length, files_fingerprint(base)]
     sides = () if prompts in (None, Prompts.of(resolve(base))) else (prompts.query, prompts.document)
-    key = json.dumps([*how, *sides, hashlib.sha256(rows.tobytes()).hexdigest()]).encode()
-    directory = corpus.directory / f"mined-{hashlib.sha256(key).hexdigest()[:16]}"
-    table = RowTable(directory, len(corpus), 2 * count + 1, np.int32)
-    advance(int(table.done[rows].sum()))
-    if not table.done[rows].all():
+    directory = corpus.directory / f"mined-{key_of([_FORMAT, corpus.view_columns, *how, *sides, rows])}"
+
+    def prepare() -> tuple[Compute, int]:
         task = MiningTask(corpus, rows, whole)
         if len(task.texts) < 2:
             raise SettingsError("there is one text to mine negatives from: give at least two")
         encoder = load_encoder(base, prompts=prompts)
         encoder.tokenizer.model_max_length = min(max_length or np.inf, encoder.tokenizer.model_max_length)
         rank = _ranked(task, encoder, retriever)
-        for places in _chunks(table, rows, max(1, min(_CHUNK, _BLOCK // len(task.texts)))):
-            scores, partner = rank(places)
+
+        def compute(left: np.ndarray) -> np.ndarray:
+            scores, partner = rank(np.searchsorted(rows, left))
             best = hardest(scores, partner, count, max_relative_score)
             kept = np.where(best < 0, -np.inf, np.take_along_axis(scores, best, 1))
-            numbers = np.where(best < 0, rows[places, None], task.searched[best])
+            numbers = np.where(best < 0, left[:, None], task.searched[best])
             found = np.hstack([partner[:, None], kept]).astype(np.float32).view(np.int32)
-            table.fill(rows[places], np.hstack([numbers, found]).astype(np.int32))
-            advance(len(places))
-    done = table.done[:, None] > 0
-    numbers, scores = np.split(np.ascontiguousarray(table.vectors), [count], axis=1)
-    lone = np.where(done, numbers, np.arange(len(corpus))[:, None])
+            return np.hstack([numbers, found]).astype(np.int32)
+
+        return compute, max(1, min(_CHUNK, _BLOCK // len(task.texts)))
+
+    cache = ArrayCache(directory, len(corpus), 2 * count + 1, np.int32)
+    numbers, scores = np.split(np.ascontiguousarray(cache.fill(rows, prepare, advance)), [count], axis=1)
+    lone = np.where(cache.done[:, None] > 0, numbers, np.arange(len(corpus))[:, None])
     return HardNegatives(lone, np.ascontiguousarray(scores).view(np.float32))
-
-
-def _chunks(table: RowTable, rows: np.ndarray, size: int) -> list[np.ndarray]:
-    """Positions in rows (q,) without results, in chunks of up to `size`."""
-    left = np.flatnonzero(table.done[rows] == 0)
-    return np.split(left, range(size, len(left), size))
 
 
 def _ranked(
@@ -238,25 +222,28 @@ def teacher_scores(
     advance: Callable[[int], None] = lambda count: None,
 ) -> np.ndarray:
     """Scores of partners and hard negatives by a cross-encoder, (corpus rows, 1 + k), cached like `mine`."""
-    rows, size = np.unique(rows), negatives.scores.shape[1]
-    digest = hashlib.sha256(negatives.rows[rows].tobytes() + rows.tobytes()).hexdigest()
-    key = json.dumps([_FORMAT, corpus.view_columns, whole, digest, files_fingerprint(teacher)]).encode()
-    table = RowTable(corpus.directory / f"judged-{hashlib.sha256(key).hexdigest()[:16]}", len(corpus), size, np.float32)
-    advance(int(table.done[rows].sum()))
-    if not table.done[rows].all():
+    rows = np.unique(rows)
+    about = [_FORMAT, corpus.view_columns, whole, negatives.rows[rows], rows, files_fingerprint(teacher)]
+
+    def prepare() -> tuple[Compute, int]:
         from sentence_transformers import CrossEncoder
 
         task, directory = MiningTask(corpus, rows, whole), str(resolve(teacher))
         model = CrossEncoder(directory, local_files_only=True, model_kwargs={"use_safetensors": True})
         place = {int(row): number for number, row in enumerate(task.searched)}
-        for places in _chunks(table, rows, _CHUNK):
-            pairs, there = list[tuple[str, str]](), np.isfinite(negatives.scores[rows[places]])
-            numbers = negatives.rows[rows[places]]
+
+        def compute(left: np.ndarray) -> np.ndarray:
+            pairs, there = list[tuple[str, str]](), np.isfinite(negatives.scores[left])
+            places = np.searchsorted(rows, left)
             for n, texts in enumerate(zip(task.queries(places), task.partners(places), strict=True)):
-                mined = numbers[n][there[n, 1:]]
+                mined = negatives.rows[left[n]][there[n, 1:]]
                 pairs += [texts, *((texts[0], task.texts[place[int(row)]]) for row in mined)]
             found = np.full(there.shape, -np.inf, np.float32)
             found[there] = model.predict(pairs, show_progress_bar=False)
-            table.fill(rows[places], found)
-            advance(len(places))
-    return np.asarray(table.vectors)
+            return found
+
+        return compute, _CHUNK
+
+    directory = corpus.directory / f"judged-{key_of(about)}"
+    cache = ArrayCache(directory, len(corpus), negatives.scores.shape[1], np.float32)
+    return np.asarray(cache.fill(rows, prepare, advance))

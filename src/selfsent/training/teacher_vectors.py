@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable
 
 import numpy as np
 
 from selfsent.data.corpus import Corpus
 from selfsent.errors import TrainingError
-from selfsent.locks import lock_range
 from selfsent.models.encoder import Encoder
 from selfsent.models.encoding import encode, prompt_of
 from selfsent.models.fingerprint import files_fingerprint
 from selfsent.models.precision import quicken
-from selfsent.resumable import RowTable
+from selfsent.resumable import ArrayCache, Compute, key_of
 from selfsent.settings import Precision
 
 _FORMAT = 3
@@ -58,34 +55,23 @@ def cached_vectors(
         TrainingError: a vector is not finite, or has numbers beyond 65,504.
     """
     length = min(max_length, int(encoder.tokenizer.model_max_length))
-    how = [_FORMAT, column, length, precision, files_fingerprint(name), prompt_of(encoder)]
-    key = json.dumps(how if how[-1] else how[:-1]).encode()
-    directory = corpus.directory / f"vectors-{hashlib.sha256(key).hexdigest()[:16]}"
-    table = RowTable(directory, len(corpus), encoder.embedding_size, np.float16)
-    # The same chunks in every process, as rounding depends a little on the batch.
-    rows = np.unique(rows)
-    known = int(table.done[rows].sum())
-    advance(known)
-    if known == len(rows):
-        return table.vectors
-    encoder.tokenizer.model_max_length = length
-    quicken(encoder.to(device).requires_grad_(False).eval(), fast=precision == "bfloat16", int8=False)
-    size = _CHUNK.get(encoder.device.type, _CHUNK["cpu"])
-    # The first pass skips chunks of other processes; the second waits for them, and takes over from dead ones.
-    for patient in (False, True):
-        for chunk in np.split(rows, range(size, len(rows), size)):
-            if table.done[chunk].all():
-                continue
-            with lock_range(directory / "lock", int(chunk[0]), int(chunk[-1]) + 1, patient) as mine:
-                left = chunk[table.done[chunk] == 0]
-                if mine and len(left):
-                    with np.errstate(over="ignore"):
-                        vectors = encode(encoder, corpus.texts(left, column)).astype(np.float16)
-                    if not np.isfinite(vectors).all():
-                        raise TrainingError(f"{name} makes vectors that are not finite in 16 bits: follow another")
-                    table.fill(left, vectors)
-            done = int(table.done[rows].sum())
-            advance(done - known)
-            known = done
+    about = [_FORMAT, column, length, precision, files_fingerprint(name)]
+    if prompt := prompt_of(encoder):
+        about.append(prompt)
+
+    def prepare() -> tuple[Compute, int]:
+        encoder.tokenizer.model_max_length = length
+        quicken(encoder.to(device).requires_grad_(False).eval(), fast=precision == "bfloat16", int8=False)
+        return compute, _CHUNK.get(encoder.device.type, _CHUNK["cpu"])
+
+    def compute(rows: np.ndarray) -> np.ndarray:
+        with np.errstate(over="ignore"):
+            vectors = encode(encoder, corpus.texts(rows, column)).astype(np.float16)
+        if not np.isfinite(vectors).all():
+            raise TrainingError(f"{name} makes vectors that are not finite in 16 bits: follow another")
+        return vectors
+
+    directory = corpus.directory / f"vectors-{key_of(about)}"
+    vectors = ArrayCache(directory, len(corpus), encoder.embedding_size, np.float16).fill(rows, prepare, advance)
     encoder.to("cpu")  # the memory of a GPU is the student's
-    return table.vectors
+    return vectors
