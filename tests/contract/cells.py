@@ -43,9 +43,9 @@ class Cell:
 
     @property
     def in_slice(self):
-        """Whether every run of the tests looks at it or its refusal; sent2vec refuses all but one, each by itself."""
+        """Whether every run of the tests looks at it or its refusal; sent2vec refuses nearly all, each by itself."""
         if self.refusal:
-            return self.method != "sent2vec"
+            return not self.method.startswith("sent2vec")
         if self.described.default_base:
             return self.architecture == tiny.STATIC
         return self.architecture in (SLICE[:1] if self.described.supervised else SLICE)
@@ -65,6 +65,8 @@ class Cell:
     @property
     def refusal(self):
         """Why this cannot be; empty where it can."""
+        if self.method == "sent2vec-bigrams":  # of the papers' package
+            return "it has no vectors of bigrams"
         if self.method == "sent2vec" and self.architecture != tiny.STATIC:
             return "it is no table of token vectors"
         if self.architecture == tiny.STATIC and self.described.static is None:

@@ -12,7 +12,8 @@ from selfsent.methods import METHODS
 from selfsent.training.checkpoint import distinct, restore
 from selfsent.training.schedule import make_optimizer
 
-EVERY = [name for name, method in METHODS.items() if not method.closed_form and name not in ("flow", "sent2vec")]
+OTHERS = ("flow", "sent2vec", "sent2vec-bigrams")
+EVERY = [name for name, method in METHODS.items() if not method.closed_form and name not in OTHERS]
 """The methods that train a transformer."""
 SOON = ("simcse-bert", "tsdae-bert", "mlm-albert", "bootstrap-qwen3", "ct-modernbert")
 CELLS = [

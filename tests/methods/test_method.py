@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from selfsent.errors import SettingsError
-from selfsent.methods import METHODS, SimCSE, get_method, method_of
+from selfsent.methods import OWN as METHODS, SimCSE, get_method, method_of
 from selfsent.models import packing
 from selfsent.models.loading import load_encoder
 from selfsent.settings import Settings

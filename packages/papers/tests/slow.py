@@ -1,6 +1,7 @@
 """The baselines, slow and straight from the papers' equations: one word, one step at a time."""
 
 import math
+from itertools import pairwise
 
 import numpy as np
 
@@ -123,3 +124,42 @@ def swap_pairs(words, chances, ratio):
         if chances[place] < ratio:
             swapped[place : place + 2] = words[place + 1], words[place]
     return swapped
+
+
+def bigram(first, second, buckets):
+    """The number of the vector of a bigram."""
+    return (first * 116049371 + second) % buckets
+
+
+def sentence_vector(words, table, pairs):
+    """The mean of the vectors of a sentence's words and bigrams."""
+    found = [table[word] for word in words]
+    found += [pairs[bigram(a, b, len(pairs))] for a, b in pairwise(words)]
+    return sum(found) / len(found)
+
+
+def sent2vec(sentences, table, pairs, output, dropped, others):
+    """Sent2Vec with bigrams, every word predicted: Pagliardini, Gupta and Jaggi 2018, section 2.2.
+
+    Args:
+        sentences: for each sentence, its words' numbers.
+        table: a vector for each word.
+        pairs: a vector for each bucket of bigrams.
+        output: an output vector for each word.
+        dropped: for each sentence, for each word, whether no bigram of it is read.
+        others: for each word that is predicted, those that it is held against.
+    """
+    total, count = 0.0, 0
+    for words, gone in zip(sentences, dropped, strict=True):
+        for place, word in enumerate(words):
+            if len(words) == 1:
+                continue
+            left = [table[other] for at, other in enumerate(words) if at != place]
+            for at in range(len(words) - 1):
+                if place not in (at, at + 1) and not gone[at] and not gone[at + 1]:
+                    left.append(pairs[bigram(words[at], words[at + 1], len(pairs))])
+            v = sum(left) / len(left)
+            total += math.log(1 + math.exp(-output[word] @ v))
+            total += sum(math.log(1 + math.exp(output[other] @ v)) for other in others[count] if other != word)
+            count += 1
+    return total, count

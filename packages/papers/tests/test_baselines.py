@@ -1,6 +1,8 @@
 """Baselines of the papers: their losses beside slow twins, the recurrent bases, and runs from the command line."""
 
 import ast
+import doctest
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +17,7 @@ from selfsent.data.views.positives import Documents
 from selfsent.data.views.tokens import Template, Tokens
 from selfsent.errors import BaseEncoderError
 from selfsent.methods import get_method
+from selfsent.models import packing
 from selfsent.models.bases import resolve
 from selfsent.models.encoding import encode
 from selfsent.models.loading import load_encoder
@@ -240,6 +243,72 @@ def test_a_neighbour_is_the_next_sentence_or_itself_at_the_ends(away):
             assert found[begin[number] + place] == begin[number] + wanted
 
 
+SENTENCES = [[20, 21, 22, 20, 20, 23], [24, 25, 26], [27, 28], [23]]
+"""The longest first: packed batches hold them so, and random numbers are drawn in their order."""
+
+
+@pytest.fixture
+def bigrams(own_cache):
+    def of(**options):
+        torch.manual_seed(0)
+        method = get_method("sent2vec-bigrams")
+        made = method.learner(load_encoder("ngrams:6x50"), method.options(**options)).eval()
+        for part in (made.output, made.model.transformer.words, made.model.transformer.pairs):
+            torch.nn.init.normal_(part.weight)
+        made.prepare([[tiny.pack(SENTENCES)]])
+        return made
+
+    return of
+
+
+@pytest.mark.parametrize("drop", [0, 2, 4])
+def test_sent2vec_with_bigrams_equals_loops_over_words(bigrams, drop):
+    made = bigrams(negatives=3, threshold=1.0, drop=drop)
+    batch = tiny.pack(SENTENCES)
+    loss = made([batch])
+    gone = made._dropped(batch).split([len(words) for words in SENTENCES])
+    assert [int(each.sum()) for each in gone] == [min(drop, max(0, len(words) - 2)) for words in SENTENCES]
+    drawn = torch.Generator().manual_seed(0)
+    others = torch.multinomial(made.frequency.sqrt(), loss.count * 3, True, generator=drawn).view(-1, 3).tolist()
+    parts = (made.model.transformer.words, made.model.transformer.pairs, made.output)
+    weights = [numbers(part.weight) for part in parts]
+    total, count = slow.sent2vec(SENTENCES, *weights, [each.tolist() for each in gone], others)
+    assert loss.count == count == 11
+    assert loss.total.item() == pytest.approx(total, rel=1e-4)
+
+
+def test_vectors_are_means_of_words_and_bigrams(bigrams):
+    model = bigrams().model
+    tables = numbers(model.transformer.words.weight), numbers(model.transformer.pairs.weight)
+    texts = ["the cat sat on the mat", "the cat", "cat"]
+    expected = [slow.sentence_vector(model.tokenizer(text)["input_ids"], *tables) for text in texts]
+    np.testing.assert_allclose(encode(model, texts), expected, atol=1e-5)
+    np.testing.assert_allclose(model.sentence_transformer.encode(texts, show_progress_bar=False), expected, atol=1e-5)
+
+
+def test_bigrams_need_a_base_that_has_them(base_of):
+    for base in (base_of("bert"), base_of(tiny.STATIC)):
+        method = get_method("sent2vec-bigrams")
+        with pytest.raises(BaseEncoderError, match="choose a base such as ngrams:700"):
+            method.learner(load_encoder(base), method.options())
+    for name in ("ngrams:0", "ngrams:5x0"):
+        with pytest.raises(BaseEncoderError, match="ngrams"):
+            resolve(name)
+
+
+LEARNERS = [get_method(name).learner for name in ("sdae", "skip-thoughts", "infersent", "fastsent", "sent2vec-bigrams")]
+
+
+@pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: learner.__name__)
+def test_every_learner_has_inputs_and_an_example_that_runs(learner):
+    given = {"model": load_encoder("bundled-raw", "mean"), "load_encoder": load_encoder, "pack": packing.pack}
+    assert "| shape |" in learner.__doc__
+    names = {**vars(sys.modules[learner.__module__]), **given, "torch": torch}
+    (test,) = doctest.DocTestFinder(recurse=False).find(learner, globs=names)
+    assert len(test.examples) == 3
+    assert doctest.DocTestRunner().run(test).failed == 0
+
+
 @pytest.mark.parametrize("method", ["sdae", "skip-thoughts", "infersent", "fastsent"])
 def test_each_begins_with_its_base(method):
     made = Plan.resolve(get_method(method))
@@ -262,4 +331,4 @@ def test_a_slow_twin_owes_nothing_to_the_fast_one():
     tree = ast.parse(Path(slow.__file__).read_text())
     modules = [node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
     modules += [name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names]
-    assert sorted(modules) == ["math", "numpy"]
+    assert sorted(modules) == ["itertools", "math", "numpy"]

@@ -10,6 +10,7 @@ import pytest
 
 import tiny
 from selfsent import train_stages
+from selfsent.models.bases import resolve
 from selfsent.recipes import read_document, read_recipe
 from selfsent.recipes.recipe import Folds, variants_of
 from selfsent.recipes.stage import FOLD
@@ -80,7 +81,7 @@ def small(recipe, base):
 def test_every_sequence_of_stages_of_the_recipes_runs(file, variant, base_of, mirror, tmp_path, monkeypatch):
     monkeypatch.setenv("SELFSENT_CACHE", str(tmp_path / "cache"))
     methods = {stage.method.name for stage in read_recipe(read_document(file), variant, planned=False).stages}
-    base = base_of(tiny.STATIC) if "sent2vec" in methods else base_of("bert", initializer_range=0.5)
+    base = resolve("ngrams:16x100") if "sent2vec-bigrams" in methods else base_of("bert", initializer_range=0.5)
     read = read_recipe(file, variant, str(base))
     recipe = small(read, base)
     monkeypatch.setattr("selfsent.recipes.run.read_recipe", lambda *given: recipe)

@@ -120,10 +120,12 @@ def test_published_transfer_scores_are_beside_those_of_the_classifier_they_were_
 
 def test_word_vectors_are_trained_from_random_ones(recipes, tmp_path, monkeypatch):
     monkeypatch.setenv("SELFSENT_CACHE", str(tmp_path))
-    for recipe in recipes["tsdae_sent2vec"].values():
-        base = resolve(recipe.base)
-        assert is_static(base)
-        assert not is_sentence_encoder(base)
+    assert {recipe.base for recipe in recipes["fastsent"].values()} == {"random-table:100"}
+    assert is_static(resolve("random-table:100"))
+    assert not is_sentence_encoder(resolve("random-table:100"))
+    for recipe in recipes["tsdae_sent2vec"].values():  # with bigrams, as published
+        assert recipe.base == "ngrams:700x2000000"
+        assert [stage.method.name for stage in recipe.stages] == ["sent2vec-bigrams"]
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -65,13 +65,17 @@ class Sent2VecLearner(Learner):
 
     def __init__(self, model: Encoder, options: Sent2Vec) -> None:
         super().__init__(model, options)
-        if not model.is_static:
-            other = f"this base is a {model.transformer.config.model_type}: choose another base, such as bundled"
-            raise BaseEncoderError(f"sent2vec trains a table of token vectors, and {other}")
+        self.check_base(model)
         freeze_after_tokens(model)
         self.output = nn.Embedding(model.vocabulary_size, model.hidden_size)
         nn.init.normal_(self.output.weight, std=_SPREAD)
         self.register_buffer("frequency", torch.full((model.vocabulary_size,), 1 / model.vocabulary_size))
+
+    def check_base(self, model: Encoder) -> None:
+        """Reject a base that is no table of token vectors."""
+        if not model.is_static:
+            other = f"this base is a {model.transformer.config.model_type}: choose another base, such as bundled"
+            raise BaseEncoderError(f"sent2vec trains a table of token vectors, and {other}")
 
     def prepare(self, batches: Iterable[Sequence[Packed]]) -> None:
         """Count how often each token occurs."""
@@ -85,13 +89,10 @@ class Sent2VecLearner(Learner):
     def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
         """The loss of one batch of sentences."""
         packed = views[0]
-        words, owner = self.model.token_vectors(packed), packed.sentence
-        others = packed.lengths[owner] - 1
         share = self.options.threshold / self.frequency[packed.ids].clamp_min(1e-12)
-        chance = torch.rand(packed.tokens, device=words.device, generator=self._random())
-        chosen = (others > 0) & (chance < share.sqrt() + share)
-        sums = words.new_zeros(len(packed), words.shape[1]).index_add(0, owner, words)
-        v = ((sums[owner[chosen]] - words[chosen]) / others[chosen, None]).float()
+        chance = torch.rand(packed.tokens, device=share.device, generator=self._random())
+        chosen = (packed.lengths[packed.sentence] > 1) & (chance < share.sqrt() + share)
+        v = self.contexts(packed, chosen).float()
         ids = packed.ids[chosen]
         total = F.softplus(-(v * self.output(ids)).sum(-1)).sum()
         if len(ids):
@@ -101,6 +102,13 @@ class Sent2VecLearner(Learner):
             scores = (self.output(negatives) @ v[:, :, None]).squeeze(-1)
             total = total + F.softplus(scores)[negatives != ids[:, None]].sum()
         return Loss(total, len(ids))
+
+    def contexts(self, packed: Packed, chosen: Tensor) -> Tensor:
+        """(chosen, d) means of the vectors of the other words of their sentences, of the chosen ones of (tokens,)."""
+        words, owner = self.model.token_vectors(packed), packed.sentence
+        sums = words.new_zeros(len(packed), words.shape[1]).index_add(0, owner, words)
+        means: Tensor = (sums[owner[chosen]] - words[chosen]) / (packed.lengths[owner[chosen]] - 1)[:, None]
+        return means
 
     def _random(self) -> torch.Generator | None:
         """Random numbers of the step in training; always the same ones otherwise."""
