@@ -17,8 +17,6 @@ from typing import Any
 from zlib import crc32
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import DTypeLike, NDArray
 
 from selfsent.errors import OutputError
@@ -316,6 +314,8 @@ class Chunks:
 
     def find(self, name: str) -> bool:
         """Take the chunk of this name; False if it is missing or damaged."""
+        import pyarrow.parquet as pq
+
         file = self.directory / f"{name}.parquet"
         if name not in self:
             return False
@@ -329,6 +329,9 @@ class Chunks:
 
     def write(self, name: str, columns: dict[str, list[Any]]) -> None:
         """Write a chunk."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
         file = self.directory / f"{name}.parquet"
         with atomic_file(file) as temporary:
             pq.write_table(pa.table(columns), temporary, compression="zstd", write_page_checksum=True)
@@ -336,10 +339,14 @@ class Chunks:
 
     def rows(self) -> list[dict[str, Any]]:
         """The rows of all chunks, in the order of `find` and `write`."""
+        import pyarrow.parquet as pq
+
         return [row for file in self._files for row in pq.read_table(file).to_pylist()]
 
     def join(self) -> int:
         """Write all chunks, in the order of `find` and `write`, into the parquet file; returns its number of rows."""
+        import pyarrow.parquet as pq
+
         schema = pq.read_schema(self._files[0]).with_metadata({b"selfsent": json.dumps(self.plan)})
         rows = 0
         with atomic_file(self.output) as temporary, pq.ParquetWriter(temporary, schema, compression="zstd") as writer:

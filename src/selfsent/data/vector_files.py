@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from selfsent.errors import DataError, SettingsError
@@ -92,6 +90,9 @@ class VectorsFile:
             raise DataError(f"{self.path} must hold {CONTENT[self.path.suffix]}: {reason[0]}") from error
 
     def _open_parquet(self) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
         with pq.ParquetFile(self.path, page_checksum_verification=True) as file:
             schema = file.schema_arrow
             kind, of_text = schema.field("embedding").type, schema.field("text").type
@@ -106,6 +107,7 @@ class VectorsFile:
 
     def _parts_of_parquet(self) -> Iterator[tuple[Vectors, list[str]]]:
         import pyarrow.compute as pc
+        import pyarrow.parquet as pq
 
         with self._read_errors(), pq.ParquetFile(self.path, page_checksum_verification=True) as file:
             for batch in file.iter_batches(TOGETHER, columns=["text", "embedding"]):
@@ -171,6 +173,9 @@ def write_vectors(path: Path, texts: Sequence[str], vectors: Vectors, **about: s
         SettingsError: the file has another suffix.
         OutputError: the file cannot be written.
     """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     check_format(path)
     with atomic_file(path) as temporary:
         column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), vectors.shape[1])
