@@ -43,6 +43,7 @@ def layout(kind, table, folder):
     peer = SentenceTransformer(str(table), device="cpu")
     if kind == "normalised":
         peer.append(Normalize())
+    torch.manual_seed(0)
     if kind in ("mapped", "bent"):
         size = peer.get_embedding_dimension()
         peer.append(Dense(size, 5, activation_function=torch.nn.Identity() if kind == "mapped" else torch.nn.Tanh()))
@@ -81,9 +82,9 @@ def test_it_is_the_encoder_that_is_trained(table, tmp_path, kind):
     assert fingerprint(light) == fingerprint(heavy)
     assert (light.embedding_size, light.vocabulary_size) == (heavy.embedding_size, heavy.vocabulary_size)
     assert token_ids(light, TEXTS) == token_ids(heavy, TEXTS)
-    assert encode(light, TEXTS) == pytest.approx(encode(heavy, TEXTS), abs=1e-6)
+    assert encode(light, TEXTS) == pytest.approx(encode(heavy, TEXTS), abs=3e-6)
     light.cut(3), heavy.cut(3)
-    assert encode(light, TEXTS) == pytest.approx(encode(heavy, TEXTS), abs=1e-6)
+    assert encode(light, TEXTS) == pytest.approx(encode(heavy, TEXTS), abs=3e-6)
 
 
 def test_a_twin_is_cut_alone(table):

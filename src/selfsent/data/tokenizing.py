@@ -71,15 +71,7 @@ class CachedTokenizer:
         self._pieces = self._whole([])
 
     def _whole(self, texts: Sequence[str]) -> Tokens:
-        encoded = self.tokenizer.encode_batch(list(texts), add_special_tokens=False)
-        lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
-        ids = np.fromiter(itertools.chain.from_iterable(one.ids for one in encoded), np.int64, lengths.sum())
-        # A -1 before each text separates its first word from the text before.
-        words = (itertools.chain((-1,), (-2 if word is None else word for word in one.word_ids)) for one in encoded)
-        flat = np.fromiter(itertools.chain.from_iterable(words), np.int64, len(ids) + len(encoded))
-        inner = np.ones(len(flat), dtype=bool)
-        inner[np.cumsum(lengths + 1) - lengths - 1] = False
-        return Tokens(ids, lengths, (np.diff(flat, prepend=-3) != 0)[inner], np.arange(len(lengths)))
+        return read_whole(self.tokenizer, texts)
 
     def _by_pieces(self, texts: Sequence[str], space: str) -> Tokens:
         cut = [self._cut(text, space) for text in texts]
@@ -106,6 +98,19 @@ class CachedTokenizer:
             return [text]
         pieces = text.split(" ")
         return [pieces[0], *(space + piece for piece in pieces[1:])] if space else pieces
+
+
+def read_whole(tokenizer: Tokenizer, texts: Sequence[str]) -> Tokens:
+    """The tokens of texts by a tokenizer without truncation and padding, numbered as rows; no special ones."""
+    encoded = tokenizer.encode_batch(list(texts), add_special_tokens=False)
+    lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
+    ids = np.fromiter(itertools.chain.from_iterable(one.ids for one in encoded), np.int64, lengths.sum())
+    # A -1 before each text separates its first word from the text before.
+    words = (itertools.chain((-1,), (-2 if word is None else word for word in one.word_ids)) for one in encoded)
+    flat = np.fromiter(itertools.chain.from_iterable(words), np.int64, len(ids) + len(encoded))
+    inner = np.ones(len(flat), dtype=bool)
+    inner[np.cumsum(lengths + 1) - lengths - 1] = False
+    return Tokens(ids, lengths, (np.diff(flat, prepend=-3) != 0)[inner], np.arange(len(lengths)))
 
 
 def _plain(tokenizer: Tokenizer) -> Tokenizer:

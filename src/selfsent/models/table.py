@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from safetensors import safe_open
 from tokenizers import Tokenizer
 
-from selfsent.data.tokenizing import CachedTokenizer
+from selfsent.data.tokenizing import CachedTokenizer, read_whole
 from selfsent.data.views.tokens import Tokens
 from selfsent.errors import BaseEncoderError
 from selfsent.files import read_json
@@ -37,6 +37,8 @@ _USUAL = {"module_input_name": "sentence_embedding", "module_output_name": "sent
 """What the configuration of a module may say, because it is what it does without."""
 _TOGETHER = 1 << 12
 """Rows of the table that are converted at a time."""
+_FEW = 256
+"""Texts up to which a tokenizer is quicker than to find out how it may be cached."""
 _GATHERED = 1 << 10
 """Tokens whose rows are added up at a time: they stay in the processor's cache."""
 
@@ -99,6 +101,7 @@ class Table:
         self.tokenizer, self.rows, self.after = tokenizer, rows, list(after)
         self.tokenizer.no_truncation()
         self.tokenizer.no_padding()
+        self._texts_read = 0
         self.prompts: dict[str, str] = {}
         self.default_prompt_name: str | None = None
 
@@ -156,7 +159,9 @@ class Table:
 
     def tokens(self, texts: Sequence[str]) -> Tokens:
         """The tokens of texts, as many as it reads."""
-        whole = self.reader(texts)
+        self._texts_read += len(texts)
+        few = self._texts_read <= _FEW and "reader" not in self.__dict__
+        whole = read_whole(self.tokenizer, texts) if few else self.reader(texts)
         self.texts_cut += int(np.count_nonzero(whole.lengths > self.longest))
         return whole.select(np.arange(len(texts)), self.longest)
 
