@@ -10,16 +10,16 @@ import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from selfsent import api
 from selfsent.comparison.page import finish
 from selfsent.comparison.selection import Selection
-from selfsent.comparison.trials import Base, arguments, default_methods, is_strong, known_bases, planned
+from selfsent.comparison.trials import Base, Trial, arguments, default_methods, is_strong, known_bases, planned
 from selfsent.data.corpus import Corpus
 from selfsent.display import counted
-from selfsent.distributed import join
 from selfsent.errors import BaseEncoderError, DataError, RunError, SettingsError, TrainingError
 from selfsent.evaluation.dev import check_dev, dev_task
 from selfsent.evaluation.hold_out import HoldOut
@@ -34,10 +34,11 @@ from selfsent.models.bases import resolve, weights_digest
 from selfsent.models.loading import load_encoder, load_prompted
 from selfsent.pipeline import read
 from selfsent.progress import Progress, shown
+from selfsent.report.run import Run
 from selfsent.settings import format_duration
 from selfsent.training.agreement import first_difference
 from selfsent.training.budget import Clock
-from selfsent.training.run_directory import RunDirectory
+from selfsent.training.run_set import RunSet
 
 
 def compare(
@@ -107,11 +108,12 @@ class Comparison:
         **common: Any,
     ) -> None:
         """Plan methods and settings, including those of an earlier run of the comparison."""
-        join()
         check_dev(dev)
-        self.dev, self.data, self.progress, self.notice = dev, data, progress, progress.notice
-        self.bases, self.directory = known_bases(base), RunDirectory(Path(output))
-        self.directory.check(resume, overwrite, [each.directory for each in self.bases])
+        self.dev, self.data, self.notice, self.bases = dev, data, progress.notice, known_bases(base)
+        failures = TrainingError, SettingsError, BaseEncoderError
+        read = [each.directory for each in self.bases]
+        self.runs = RunSet(output, resume, overwrite, read, progress, failures)
+        self.directory = self.runs.directory
         self.before = self.directory.record.get("methods", {})
         self.default, self.common = methods is None and not self.before, common
         self.given = arguments(default_methods(self.bases, self.notice) if self.default else methods or {}, common)
@@ -161,7 +163,7 @@ class Comparison:
             words = {}
         untrained, seconds = self._untrained(task)
         found = Selection(self.directory.path, str(self.dev), untrained, (), baselines=words)
-        self.directory.begin(steps=False)
+        self.runs.begin()
         kept = {name: given for name, given in self.methods.items() if any(t.method == name for t in self.trials)}
         self.directory.update(status="running", methods=kept)
         ahead = [trial for trial in self.trials if not (self.directory.resumed and (trial.path / "model").is_dir())]
@@ -207,28 +209,23 @@ class Comparison:
     def _train(self, found: Selection, task: Callable[[Scorer], Score], seconds: Mapping[Base, float]) -> Selection:
         """Train and score in turn; failed runs are reported and skipped."""
         for number, trial in enumerate(self.trials, 1):
-            record = trial.path / "run.json"
-            resume = self.directory.resumed and record.is_file()
-            done = resume and read_json(record).get("status") == "finished"
-            progress = Progress() if done else self.progress
-            progress.notice(f"{number} of {len(self.trials)}: {trial.name}")
-            try:
-                how: dict[str, Any] = {"resume": resume, "data": self.data, "progress": progress, **trial.arguments}
-                how["clock"] = Clock(time.perf_counter(), after=seconds[trial.base])
-                run = api.train(self.corpus, base=trial.base.name, output=trial.path, hold_out=self.hold_out, **how)
-                if trial.arguments.get("budget") and run.record.get("steps") == 1:
-                    problem = "its budget was time for one step, which teaches nothing: give a longer `budget`"
-                    raise SettingsError(problem)
-            except (TrainingError, SettingsError, BaseEncoderError) as error:
-                reason = getattr(error, "reason", str(error))
-                found = replace(found, failures={**found.failures, trial.name: reason})
-                self.notice(f"{trial.name} failed: {reason}")
+            train = partial(self._trained, trial, seconds[trial.base])
+            title = f"{number} of {len(self.trials)}: {trial.name}"
+            if (run := self.runs.run(trial.name, trial.path, train, title=title)) is None:
                 continue
             score = task(scorer_of(load_encoder(trial.path / "model"), trial.name))
             found = found.with_run(trial.name, run, score, trial.base.untrained)
             gain = score.score - found.bases[trial.base.untrained].score
             self.notice(f"{trial.name}: {score.score:.2f}, {gain:+z.2f} against {trial.base.untrained}")
-        return found
+        return replace(found, failures=self.runs.failures)
+
+    def _trained(self, trial: Trial, scoring: float, **how: Any) -> Run:
+        """The run of a trial, whose budget includes the seconds of scoring."""
+        how |= {"base": trial.base.name, "hold_out": self.hold_out, "data": self.data, **trial.arguments}
+        run = api.train(self.corpus, clock=Clock(time.perf_counter(), after=scoring), **how)
+        if trial.arguments.get("budget") and run.record.get("steps") == 1:
+            raise SettingsError("its budget was time for one step, which teaches nothing: give a longer `budget`")
+        return run
 
     def _tests(self, found: Selection, task: ContextTask) -> dict[str, Score]:
         """Scores on test documents: the chosen encoder, its base, the best base, TF-IDF and BM25."""

@@ -6,12 +6,13 @@ import dataclasses
 import json
 import os
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from selfsent import api
 from selfsent.data.corpus import Corpus, check_corpus, read_corpus
-from selfsent.distributed import join, rank, wait
+from selfsent.distributed import rank, wait
 from selfsent.errors import CorpusError, DataError, TrainingError
 from selfsent.evaluation.datasets.declared import Store
 from selfsent.evaluation.dev import check_dev_data
@@ -29,9 +30,9 @@ from selfsent.recipes.needs import not_here, where_of
 from selfsent.recipes.recipe import Recipe, read_recipe
 from selfsent.recipes.results import StageRun, StagesRun
 from selfsent.recipes.stage import FOLD, Stage, located, sources_of
-from selfsent.report.run import load_run
+from selfsent.report.run import Run, load_run
 from selfsent.training.models import take_over
-from selfsent.training.run_directory import RunDirectory
+from selfsent.training.run_set import RunSet
 
 SCORES = "evaluation.json"
 """The file with the scores of a stage, of all folds, or of an encoder."""
@@ -70,26 +71,22 @@ def train_stages(
         SelfsentError: a fault of the recipe, with file and line, or of the data, before anything is written.
     """
     read = read_recipe(recipe, variant, base, seed)
-    join()
-    directory = RunDirectory(Path(output))
-    directory.check(resume, overwrite, read_by(read))
     with shown(progress, quiet) as progress:
-        runner = _Runner(read, data, progress)
+        runs = RunSet(output, resume, overwrite, read_by(read), progress)
+        runner, path = _Runner(read, data, progress), runs.directory.path
         runner.check()
         config = read.to_json() | ({"read": runner.read} if runner.read else {})
-        directory.match({**config, "settings": {"seed": seed}}, free=_free(read, directory))
+        runs.directory.match({**config, "settings": {"seed": seed}}, free=_free(read, path))
         if read.note:
             progress.notice(" ".join(read.note.split()))
-        directory.begin(steps=False)
+        runs.begin()
         if rank() == 0:
-            write_text(directory.path / "recipe.yaml", Path(read.path).read_text(encoding="utf-8"))
-        done = StagesRun(directory.path, read, list(runner.run(directory)), runner.stand_ins)
-    if rank() == 0:
-        if read.folds is None and read.encoder is None:
-            take_over(directory.path / "stages" / read.stages[-1].name, directory.path)
-        about = {"figures": done.figures, "leaked": done.leaked, STAND_INS: done.stand_ins}
-        directory.update(status="finished", **about, stopped=None, stopped_in=None)
-    wait()
+            write_text(path / "recipe.yaml", Path(read.path).read_text(encoding="utf-8"))
+        done = StagesRun(path, read, list(runner.run(runs)), runner.stand_ins)
+    if rank() == 0 and read.folds is None and read.encoder is None:
+        take_over(path / "stages" / read.stages[-1].name, path)
+    about = {"figures": done.figures, "leaked": done.leaked, STAND_INS: done.stand_ins}
+    runs.finish(**about, stopped=None, stopped_in=None)
     return done
 
 
@@ -108,9 +105,9 @@ def check_data(recipe: Recipe, data: str | Path | None = None) -> None:
     _Runner(recipe, data, Progress()).check()
 
 
-def _free(recipe: Recipe, directory: RunDirectory) -> list[str]:
+def _free(recipe: Recipe, directory: Path) -> list[str]:
     """Parts of the recipe that may change on resume: stages not yet begun."""
-    path, folds = directory.path / "stages", (directory.path / "folds").exists()
+    path, folds = directory / "stages", (directory / "folds").exists()
     begun = {stage.name for stage in recipe.stages if folds or (path / stage.name).exists()}
     return [f"stages {stage.name}" for stage in recipe.stages if stage.name not in begun]
 
@@ -194,49 +191,46 @@ class _Runner:
             return name
         return f"{kind}:{located(file, self.mirror)}{WITH_WORDS if alone else ''}"
 
-    def run(self, directory: RunDirectory) -> Iterator[StageRun]:
+    def run(self, runs: RunSet) -> Iterator[StageRun]:
         """Run every stage; those from the first on folds once per fold."""
-        path, base = directory.path, self.recipe.base
+        path, base = runs.directory.path, self.recipe.base
         if self.recipe.encoder:
             yield StageRun("encoder", None, self._score(self._encoder(), self.recipe.tasks, path, "the encoder"))
             return
         for stage in self.recipe.stages[: self.shared]:
-            yield self._stage(stage, base, path, directory)
+            yield self._stage(stage, base, path, runs)
             base = str(path / "stages" / stage.name / "model")
         if self.recipe.folds:
-            yield self._folds(base, directory)
+            yield self._folds(base, runs)
 
-    def _stage(self, stage: Stage, base: str, path: Path, directory: RunDirectory, fold: bool = False) -> StageRun:
+    def _stage(self, stage: Stage, base: str, path: Path, runs: RunSet, fold: bool = False) -> StageRun:
         """One stage, from a base; a finished one is not run again."""
         run_path = path / "stages" / stage.name
         what = f"{path.name}, stage {stage.name}" if fold else f"stage {stage.name}"
-        status = read_json(run_path / "run.json").get("status")
-        if status == "finished":
-            self.notice(f"{what} is finished already")
-            run = load_run(run_path)
-        else:
-            self.notice(what)
-            how: dict[str, Any] = {"resume": status is not None, "data": self.data, "progress": self.progress}
-            corpus = self._corpus(stage, path / "train.jsonl" if fold else None)
-            try:
-                run = api.train(corpus, stage.method.name, base, run_path, **stage.defaults, **stage.arguments, **how)
-            except TrainingError as error:
-                if not read_json(run_path / "run.json").get("stopped"):
-                    raise
-                # Finished folds used the old learning rate, and all must use the same.
-                directory.update(stopped=error.reason, stopped_in=None if fold else stage.name)
-                onwards = "start again with `overwrite`" if fold else "go on with `resume`"
-                advice = f"give stage {stage.name} of {self.recipe.path} a lower learning_rate, and {onwards}"
-                raise TrainingError(error.reason, advice) from None
+        pairs = path / "train.jsonl" if fold else None
+        try:
+            run = runs.run(what, run_path, partial(self._trained, stage, base, pairs), load_run)
+        except TrainingError as error:
+            if not read_json(run_path / "run.json").get("stopped"):
+                raise
+            # Finished folds used the old learning rate, and all must use the same.
+            runs.directory.update(stopped=error.reason, stopped_in=None if fold else stage.name)
+            onwards = "start again with `overwrite`" if fold else "go on with `resume`"
+            advice = f"give stage {stage.name} of {self.recipe.path} a lower learning_rate, and {onwards}"
+            raise TrainingError(error.reason, advice) from None
         return StageRun(stage.name, run, self._score(str(run_path / "model"), stage.tasks, run_path, what))
 
-    def _folds(self, base: str, directory: RunDirectory) -> StageRun:
+    def _trained(self, stage: Stage, base: str, pairs: Path | None, **how: Any) -> Run:
+        how |= {**stage.defaults, **stage.arguments, "data": self.data}
+        return api.train(self._corpus(stage, pairs), stage.method.name, base, **how)
+
+    def _folds(self, base: str, runs: RunSet) -> StageRun:
         """Train and test on every fold; the score over all of them."""
         assert self.recipe.folds is not None
-        by, numbers = self.recipe.folds.by, iter(range(1, 1000))
+        by, numbers, path = self.recipe.folds.by, iter(range(1, 1000)), runs.directory.path
 
         def trainer(pairs: list[tuple[str, str]], scores: list[float]) -> str:
-            fold, start = directory.path / "folds" / f"{next(numbers):02d}", base
+            fold, start = path / "folds" / f"{next(numbers):02d}", base
             lines = (
                 json.dumps({"sentence1": first, "sentence2": second, "score": score}, ensure_ascii=False) + "\n"
                 for (first, second), score in zip(pairs, scores, strict=True)
@@ -245,13 +239,13 @@ class _Runner:
                 write_text(fold / "train.jsonl", "".join(lines))
             wait()
             for stage in self.recipe.stages[self.shared :]:
-                self._stage(stage, start, fold, directory, fold=True)
+                self._stage(stage, start, fold, runs, fold=True)
                 start = str(fold / "stages" / stage.name / "model")
             return start
 
         score = cross_validate(self.store.load(TASKS[self.folded].datasets[0]), trainer, by)  # type: ignore[arg-type]  # checked when read
-        result = Result(str(directory.path), {score.name: score})
-        return StageRun(by, None, self._keep(result.to_json(), directory.path))
+        result = Result(str(path), {score.name: score})
+        return StageRun(by, None, self._keep(result.to_json(), path))
 
     def _score(self, model: str, tasks: Mapping[str, Any], path: Path, what: str) -> dict[str, Any] | None:
         """The scores of a model, from their file unless a task was absent; None without tasks or data."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +12,14 @@ import numpy as np
 from rich.table import Table
 
 from selfsent.display import table_of, text_of
-from selfsent.distributed import join, rank, wait
-from selfsent.errors import SelfsentError, SettingsError, TrainingError
+from selfsent.distributed import rank, wait
+from selfsent.errors import SettingsError, TrainingError
 from selfsent.evaluation.results import MARK, MEANING
 from selfsent.files import read_json, write_json
 from selfsent.progress import Progress, shown
 from selfsent.recipes.recipe import read_recipe
 from selfsent.recipes.run import check_data, read_by, train_stages
-from selfsent.training.run_directory import RunDirectory
+from selfsent.training.run_set import RunSet
 
 
 @dataclass(frozen=True)
@@ -155,35 +156,24 @@ def train_seeds(
     read_recipe(recipe, variant, base, numbers[0])  # an encoder that is only scored has no seeds
     plain = read_recipe(recipe, variant, base, seed)
     with shown(progress, quiet) as progress:
-        join()
-        directory = RunDirectory(Path(output))
-        directory.check(resume, overwrite, read_by(plain))
+        runs = RunSet(output, resume, overwrite, read_by(plain), progress, (TrainingError,))
         check_data(plain, data)
-        directory.match({"seeds": list(numbers), **plain.to_json()})
-        wait()  # before the first process begins a run
-        directory.begin(steps=False)
-        done = Seeds.read(directory.path) if directory.resumed else Seeds(directory.path)
+        runs.directory.match({"seeds": list(numbers), **plain.to_json()})
+        runs.begin()
+        path = runs.directory.path
+        done = Seeds.read(path) if runs.directory.resumed else Seeds(path)
         for number in numbers:
             if number in done.figures or number in done.failures:
                 continue
-            path = directory.path / "seeds" / str(number)
-            again = directory.resumed and (path / "run.json").is_file()
-            progress.notice(f"seed {number}")
-            try:
-                run = train_stages(recipe, path, seed=number, resume=again, progress=progress, **given)
+            name, train = f"seed {number}", partial(train_stages, recipe, seed=number, **given)
+            if run := runs.run(name, path / "seeds" / str(number), train):
                 done.figures[number], done.leaked = run.figures, tuple(dict.fromkeys((*done.leaked, *run.leaked)))
-            except TrainingError as error:
-                done.failures[number] = error.reason
-                progress.notice(f"seed {number} failed: {error.reason}")
-            except SelfsentError:
-                if not (directory.path / "seeds").exists():  # no run was begun
-                    directory.abandon()
-                raise
+            else:
+                done.failures[number] = runs.failures[name]
             wait()
             if rank() == 0:
-                write_json(directory.path / "seeds.json", done.to_json())
-    if rank() == 0:
-        directory.update(status="finished")
+                write_json(path / "seeds.json", done.to_json())
+    runs.finish()
     if not done.figures:
         why = next(iter(done.failures.values()))
         problem = f"all {count} seeds failed; the first one: {why}; give `overwrite` and a lower learning rate"
