@@ -34,6 +34,8 @@ Advance = Callable[[int], None]
 """Receives the number of rows done since the last call; first those of earlier runs."""
 Compute = Callable[[NDArray[np.int64]], NDArray[Any]]
 """(n,) ascending rows -> (n, size)."""
+Prepare = Callable[[], tuple[Compute, int]]
+"""Loads what computes rows, and gives it with the number of rows that are computed at once."""
 
 
 def key_of(about: Any, hashed: Callable[[bytes], Any] = sha256) -> str:
@@ -110,12 +112,7 @@ class ArrayCache:
     def _open(self, name: str) -> np.memmap[Any, Any]:
         return np.load(self.path(name), mmap_mode="r", allow_pickle=False)  # type: ignore[no-any-return]
 
-    def fill(
-        self,
-        rows: NDArray[np.int64],
-        prepare: Callable[[], tuple[Compute, int]],
-        advance: Advance = lambda count: None,
-    ) -> NDArray[Any]:
+    def fill(self, rows: NDArray[np.int64], prepare: Prepare, advance: Advance = lambda count: None) -> NDArray[Any]:
         """The arrays of all rows, memory-mapped, with those of `rows` computed where they are missing.
 
         Processes share the work, by chunks with the same borders in every process and run, as rounding depends a
@@ -123,7 +120,7 @@ class ArrayCache:
 
         Args:
             rows: (chosen,) in any order; others are undefined if nobody asked for them.
-            prepare: called if rows are missing: loads what computes them, and gives it with the size of a chunk.
+            prepare: called if rows are missing.
             advance: called after each chunk.
         """
         rows = np.unique(rows)

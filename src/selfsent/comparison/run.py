@@ -110,10 +110,9 @@ class Comparison:
         """Plan methods and settings, including those of an earlier run of the comparison."""
         check_dev(dev)
         self.dev, self.data, self.notice, self.bases = dev, data, progress.notice, known_bases(base)
-        failures = TrainingError, SettingsError, BaseEncoderError
+        recorded = TrainingError, SettingsError, BaseEncoderError
         read = [each.directory for each in self.bases]
-        self.runs = RunSet(output, resume, overwrite, read, progress, failures)
-        self.directory = self.runs.directory
+        self.directory = RunSet(output, resume, overwrite, read, progress, *recorded)
         self.before = self.directory.record.get("methods", {})
         self.default, self.common = methods is None and not self.before, common
         self.given = arguments(default_methods(self.bases, self.notice) if self.default else methods or {}, common)
@@ -163,7 +162,7 @@ class Comparison:
             words = {}
         untrained, seconds = self._untrained(task)
         found = Selection(self.directory.path, str(self.dev), untrained, (), baselines=words)
-        self.runs.begin()
+        self.directory.begin(steps=False)
         kept = {name: given for name, given in self.methods.items() if any(t.method == name for t in self.trials)}
         self.directory.update(status="running", methods=kept)
         ahead = [trial for trial in self.trials if not (self.directory.resumed and (trial.path / "model").is_dir())]
@@ -211,13 +210,13 @@ class Comparison:
         for number, trial in enumerate(self.trials, 1):
             train = partial(self._trained, trial, seconds[trial.base])
             title = f"{number} of {len(self.trials)}: {trial.name}"
-            if (run := self.runs.run(trial.name, trial.path, train, title=title)) is None:
+            if (run := self.directory.run(trial.name, trial.path, train, title=title)) is None:
                 continue
             score = task(scorer_of(load_encoder(trial.path / "model"), trial.name))
             found = found.with_run(trial.name, run, score, trial.base.untrained)
             gain = score.score - found.bases[trial.base.untrained].score
             self.notice(f"{trial.name}: {score.score:.2f}, {gain:+z.2f} against {trial.base.untrained}")
-        return replace(found, failures=self.runs.failures)
+        return replace(found, failures=self.directory.failures)
 
     def _trained(self, trial: Trial, scoring: float, **how: Any) -> Run:
         """The run of a trial, whose budget includes the seconds of scoring."""

@@ -73,20 +73,21 @@ def train_stages(
     read = read_recipe(recipe, variant, base, seed)
     with shown(progress, quiet) as progress:
         runs = RunSet(output, resume, overwrite, read_by(read), progress)
-        runner, path = _Runner(read, data, progress), runs.directory.path
+        runner, path = _Runner(read, data, progress), runs.path
         runner.check()
         config = read.to_json() | ({"read": runner.read} if runner.read else {})
-        runs.directory.match({**config, "settings": {"seed": seed}}, free=_free(read, path))
+        runs.match({**config, "settings": {"seed": seed}}, free=_free(read, path))
         if read.note:
             progress.notice(" ".join(read.note.split()))
-        runs.begin()
+        runs.begin(steps=False)
         if rank() == 0:
             write_text(path / "recipe.yaml", Path(read.path).read_text(encoding="utf-8"))
         done = StagesRun(path, read, list(runner.run(runs)), runner.stand_ins)
     if rank() == 0 and read.folds is None and read.encoder is None:
         take_over(path / "stages" / read.stages[-1].name, path)
     about = {"figures": done.figures, "leaked": done.leaked, STAND_INS: done.stand_ins}
-    runs.finish(**about, stopped=None, stopped_in=None)
+    runs.update(status="finished", **about, stopped=None, stopped_in=None)
+    wait()
     return done
 
 
@@ -193,7 +194,7 @@ class _Runner:
 
     def run(self, runs: RunSet) -> Iterator[StageRun]:
         """Run every stage; those from the first on folds once per fold."""
-        path, base = runs.directory.path, self.recipe.base
+        path, base = runs.path, self.recipe.base
         if self.recipe.encoder:
             yield StageRun("encoder", None, self._score(self._encoder(), self.recipe.tasks, path, "the encoder"))
             return
@@ -214,7 +215,7 @@ class _Runner:
             if not read_json(run_path / "run.json").get("stopped"):
                 raise
             # Finished folds used the old learning rate, and all must use the same.
-            runs.directory.update(stopped=error.reason, stopped_in=None if fold else stage.name)
+            runs.update(stopped=error.reason, stopped_in=None if fold else stage.name)
             onwards = "start again with `overwrite`" if fold else "go on with `resume`"
             advice = f"give stage {stage.name} of {self.recipe.path} a lower learning_rate, and {onwards}"
             raise TrainingError(error.reason, advice) from None
@@ -227,7 +228,7 @@ class _Runner:
     def _folds(self, base: str, runs: RunSet) -> StageRun:
         """Train and test on every fold; the score over all of them."""
         assert self.recipe.folds is not None
-        by, numbers, path = self.recipe.folds.by, iter(range(1, 1000)), runs.directory.path
+        by, numbers, path = self.recipe.folds.by, iter(range(1, 1000)), runs.path
 
         def trainer(pairs: list[tuple[str, str]], scores: list[float]) -> str:
             fold, start = path / "folds" / f"{next(numbers):02d}", base

@@ -156,24 +156,24 @@ def train_seeds(
     read_recipe(recipe, variant, base, numbers[0])  # an encoder that is only scored has no seeds
     plain = read_recipe(recipe, variant, base, seed)
     with shown(progress, quiet) as progress:
-        runs = RunSet(output, resume, overwrite, read_by(plain), progress, (TrainingError,))
+        runs = RunSet(output, resume, overwrite, read_by(plain), progress, TrainingError)
         check_data(plain, data)
-        runs.directory.match({"seeds": list(numbers), **plain.to_json()})
-        runs.begin()
-        path = runs.directory.path
-        done = Seeds.read(path) if runs.directory.resumed else Seeds(path)
+        runs.match({"seeds": list(numbers), **plain.to_json()})
+        wait()  # before the first process begins a run
+        runs.begin(steps=False)
+        done = Seeds.read(runs.path) if runs.resumed else Seeds(runs.path)
         for number in numbers:
             if number in done.figures or number in done.failures:
                 continue
             name, train = f"seed {number}", partial(train_stages, recipe, seed=number, **given)
-            if run := runs.run(name, path / "seeds" / str(number), train):
+            if run := runs.run(name, runs.path / "seeds" / str(number), train):
                 done.figures[number], done.leaked = run.figures, tuple(dict.fromkeys((*done.leaked, *run.leaked)))
             else:
                 done.failures[number] = runs.failures[name]
             wait()
             if rank() == 0:
-                write_json(path / "seeds.json", done.to_json())
-    runs.finish()
+                write_json(runs.path / "seeds.json", done.to_json())
+    runs.update(status="finished")
     if not done.figures:
         why = next(iter(done.failures.values()))
         problem = f"all {count} seeds failed; the first one: {why}; give `overwrite` and a lower learning rate"

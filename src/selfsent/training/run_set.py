@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from selfsent.distributed import join, wait
+from selfsent.distributed import join
 from selfsent.errors import SelfsentError
 from selfsent.files import read_json
 from selfsent.progress import Progress
@@ -15,8 +15,8 @@ from selfsent.training.run_directory import RunDirectory
 R = TypeVar("R")
 
 
-class RunSet:
-    """Runs in one directory, in turn: each is begun, gone on with, or read if it is finished.
+class RunSet(RunDirectory):
+    """The directory of several runs, in turn: each is begun, gone on with, or read if it is finished.
 
     Args:
         output: the directory.
@@ -24,7 +24,7 @@ class RunSet:
         overwrite: throw away the runs that are there.
         read: inputs of the runs.
         progress: receives all runs.
-        failures: errors that are recorded, and do not end the set.
+        recorded: errors that do not end the set.
 
     Raises:
         SelfsentError: as `RunDirectory.check`.
@@ -37,20 +37,14 @@ class RunSet:
         overwrite: bool,
         read: Iterable[str | Path | None],
         progress: Progress,
-        failures: tuple[type[SelfsentError], ...] = (),
+        *recorded: type[SelfsentError],
     ) -> None:
         join()
-        self.directory, self.progress, self._failures = RunDirectory(Path(output)), progress, failures
-        self.directory.check(resume, overwrite, read)
+        super().__init__(Path(output))
+        self.check(resume, overwrite, read)
+        self.progress, self.recorded, self._empty = progress, recorded, not self.resumed
         self.failures = dict[str, str]()
         """Reasons of failed runs, by name."""
-        self._empty = True
-
-    def begin(self) -> None:
-        """Write the first files; call `directory.match` before."""
-        wait()  # every process has read the old ones
-        self.directory.begin(steps=False)
-        self._empty = not self.directory.resumed
 
     def run(
         self, name: str, path: Path, train: Callable[..., R], load: Callable[[Path], R] | None = None, title: str = ""
@@ -73,18 +67,13 @@ class RunSet:
         progress.notice(title or name)
         try:
             return train(output=path, resume=bool(found), progress=progress)
-        except self._failures as error:
+        except self.recorded as error:
             self.failures[name] = getattr(error, "reason", str(error))
             self.progress.notice(f"{name} failed: {self.failures[name]}")
             return None
         except SelfsentError:
             if self._empty and not path.exists():
-                self.directory.abandon()
+                self.abandon()
             raise
         finally:
             self._empty = False
-
-    def finish(self, **about: Any) -> None:
-        """Record that all is done."""
-        self.directory.update(status="finished", **about)
-        wait()
