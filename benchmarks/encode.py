@@ -21,8 +21,8 @@ import torch
 from numpy.typing import NDArray
 from sides import DEVICE, MINILM, alternate, base_of, machine, medians, sentences
 
-from selfsent.fast.bfloat16 import into_bfloat16
 from selfsent.files import write_json
+from selfsent.models.bfloat16 import into_bfloat16
 from selfsent.models.encoder import Encoder
 from selfsent.models.encoding import encode
 from selfsent.models.loading import load_encoder

@@ -25,8 +25,8 @@ from sentence_transformers.util import paraphrase_mining
 from sides import DEVICE, alternate, base_of, machine, medians, sentences
 
 from selfsent.data.vector_files import unit
-from selfsent.fast.bfloat16 import into_bfloat16
 from selfsent.files import write_json
+from selfsent.models.bfloat16 import into_bfloat16
 from selfsent.models.encoder import Encoder
 from selfsent.models.encoding import encode
 from selfsent.models.loading import load_encoder

@@ -29,13 +29,13 @@ from sides import machine
 from selfsent import read_corpus
 from selfsent.data.corpus import Corpus
 from selfsent.evaluation.hold_out import HoldOut
-from selfsent.evaluation.load_scorer import scorer_of
 from selfsent.evaluation.suites import evaluate
 from selfsent.evaluation.tasks.context import ContextTask
 from selfsent.files import write_json
 from selfsent.methods import get_method
 from selfsent.models.bases import resolve
 from selfsent.models.loading import load_encoder
+from selfsent.scorers.load_scorer import scorer_of
 from selfsent.training.plan import Plan
 
 STYLES = (

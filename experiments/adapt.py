@@ -26,16 +26,16 @@ from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
-from exam import OWN, Store
 from search_training import keep, kept, load
 
+from exam import OWN, Store
 from selfsent import read_corpus, train
-from selfsent.evaluation.adapt import Adapted, Adapter, adapt
-from selfsent.evaluation.exam import QUERIES, draw_exam, texts_of
-from selfsent.evaluation.lexical import Hybrid
-from selfsent.evaluation.load_scorer import load_scorer, scorer_of
-from selfsent.evaluation.scorer import Scorer
 from selfsent.evaluation.tasks.retrieval import RetrievalTask
+from selfsent.exam.adapt import Adapted, Adapter, adapt
+from selfsent.exam.draw import QUERIES, draw_exam, texts_of
+from selfsent.scorers.lexical import Hybrid
+from selfsent.scorers.load_scorer import load_scorer, scorer_of
+from selfsent.scorers.scorer import Scorer
 
 SETS, LARGE, SAMPLE, PLACEBOS = ("cranfield", "cisi", "counsel", "scitldr"), 2500, 1200, 20
 

@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any
 
 import zstandard
-from exam import SETS, Store, ndcg, read
 from search_training import keep, kept
 
+from exam import SETS, Store, ndcg, read
 from selfsent import read_corpus, train
 from selfsent.lexical import BM25, Analyzer
 from selfsent.models.encoding import encode

@@ -21,13 +21,13 @@ import pyarrow.parquet as pq
 
 from selfsent import read_corpus, train
 from selfsent.errors import CorpusError, SettingsError, TrainingError
-from selfsent.evaluation.stats.resampling import paired
 from selfsent.evaluation.suites import evaluate
 from selfsent.files import read_json, remove, write_json, write_text
 from selfsent.models.fingerprint import fingerprint
 from selfsent.models.loading import load_encoder
 from selfsent.recipes import read_document
 from selfsent.recipes.stage import located
+from selfsent.stats.resampling import paired
 from selfsent.training.run_directory import versions
 from selfsent_papers.significance import contrast
 

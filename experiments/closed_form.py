@@ -40,8 +40,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from selfsent.data.vector_files import unit
-from selfsent.evaluation.load_scorer import load_scorer
 from selfsent.files import write_text
+from selfsent.scorers.load_scorer import load_scorer
 
 SOURCES = {
     "captions": (12_000, 0, 0, 0),

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from selfsent.data.vector_files import inner
-from selfsent.evaluation.load_scorer import Scorer
+from selfsent.scorers.load_scorer import Scorer
 
 NEAREST = 10
 LIMIT, LIMIT_DEV = 4000, 2000

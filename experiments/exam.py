@@ -31,16 +31,16 @@ from selfsent.augment.synonym import Synonym
 from selfsent.data.corpus import Corpus, read_corpus
 from selfsent.data.corpus.clean import clean
 from selfsent.errors import DataError
-from selfsent.evaluation.exam import DROPPED, Exam, draw_exam, texts_of
-from selfsent.evaluation.exam_models import WEIGHTS
 from selfsent.evaluation.hold_out import text_hashes
-from selfsent.evaluation.lexical import Hybrid
-from selfsent.evaluation.load_scorer import load_scorer
-from selfsent.evaluation.scorer import Scorer
-from selfsent.evaluation.stats.resampling import paired_best
 from selfsent.evaluation.tasks.context import ContextTask
+from selfsent.exam.compare import WEIGHTS
+from selfsent.exam.draw import DROPPED, Exam, draw_exam, texts_of
 from selfsent.files import read_json, write_json
 from selfsent.lexical import BM25, Analyzer
+from selfsent.scorers.lexical import Hybrid
+from selfsent.scorers.load_scorer import load_scorer
+from selfsent.scorers.scorer import Scorer
+from selfsent.stats.resampling import paired_best
 
 SETS = {"counsel": (("train", "dev"), ("test",)), "scitldr": (("train", "dev"), ("test",))}
 SETS |= {"cranfield": (("test",),), "cisi": (("test",),)}

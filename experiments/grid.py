@@ -41,7 +41,6 @@ from selfsent import read_corpus
 from selfsent.data.corpus import Corpus
 from selfsent.errors import SettingsError, TrainingError
 from selfsent.evaluation.hold_out import HoldOut
-from selfsent.evaluation.load_scorer import scorer_of
 from selfsent.evaluation.suites import evaluate
 from selfsent.evaluation.tasks.context import ContextTask
 from selfsent.files import write_json
@@ -52,6 +51,7 @@ from selfsent.models.loading import load_encoder
 from selfsent.models.precision import inference_device, quicken, resolve_precision
 from selfsent.progress import Shown
 from selfsent.recipes import read_document
+from selfsent.scorers.load_scorer import scorer_of
 from selfsent.settings import DURATIONS, parse_duration
 from selfsent.training.fit import fit
 from selfsent.training.plan import Plan, config_of

@@ -28,9 +28,9 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.metrics import adjusted_rand_score, v_measure_score
 
 from selfsent.data.vector_files import unit
-from selfsent.evaluation.load_scorer import load_scorer
 from selfsent.evaluation.tasks.own import read_labels
 from selfsent.evaluation.tasks.transfer import score_classification
+from selfsent.scorers.load_scorer import load_scorer
 from selfsent.search.clusters import Clusters, find_clusters, telling_words
 
 SETS, WORDS = ("newsgroups", "bbc"), 10

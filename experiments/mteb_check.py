@@ -33,12 +33,12 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import v_measure_score
 
 from selfsent.evaluation.datasets.declared import Store
-from selfsent.evaluation.load_scorer import load_scorer
-from selfsent.evaluation.scorer import Scorer
 from selfsent.evaluation.suites import TASKS
 from selfsent.files import write_json
 from selfsent.models.bases import resolve
 from selfsent.models.saved import load_sentence_transformer
+from selfsent.scorers.load_scorer import load_scorer
+from selfsent.scorers.scorer import Scorer
 
 ROOT = Path(os.environ.get("SELFSENT_DATA", ""))
 SEED = 42

@@ -22,17 +22,17 @@ import numpy as np
 import torch
 
 from selfsent.data.corpus import Corpus, read_corpus
-from selfsent.evaluation.lexical import Hybrid, LexicalScorer
-from selfsent.evaluation.load_scorer import as_reranker, load_scorer
-from selfsent.evaluation.rerank import CANDIDATES, Reranked, Reranker
 from selfsent.evaluation.results import Score
-from selfsent.evaluation.scorer import Scorer
 from selfsent.evaluation.tasks.beir import read_task
 from selfsent.files import read_json, write_json
 from selfsent.index import Index, write_index
 from selfsent.models.encoding import encode
 from selfsent.models.fingerprint import fingerprint
 from selfsent.models.loading import load_encoder
+from selfsent.scorers.lexical import Hybrid, LexicalScorer
+from selfsent.scorers.load_scorer import as_reranker, load_scorer
+from selfsent.scorers.rerank import CANDIDATES, Reranked, Reranker
+from selfsent.scorers.scorer import Scorer
 from selfsent.search import encode_to_file, search
 
 CHOSEN_BY, SHOWN = ("counsel", "scitldr"), ("cranfield", "cisi", "counsel", "scitldr")

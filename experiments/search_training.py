@@ -31,14 +31,14 @@ from grid import alone_at
 
 from selfsent import read_corpus, train
 from selfsent.data.corpus import Corpus
-from selfsent.evaluation.lexical import Hybrid
-from selfsent.evaluation.load_scorer import scorer_of
 from selfsent.evaluation.tasks.beir import read_task
 from selfsent.files import read_json, write_json
 from selfsent.models.bases import resolve
 from selfsent.models.encoder import Encoder
 from selfsent.models.loading import load_encoder
 from selfsent.models.saved import is_static
+from selfsent.scorers.lexical import Hybrid
+from selfsent.scorers.load_scorer import scorer_of
 from selfsent.training.run_directory import versions
 
 CHOSEN_BY, SETS = ("counsel", "scitldr"), ("cranfield", "cisi", "counsel", "scitldr")

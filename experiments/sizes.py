@@ -23,10 +23,10 @@ from search_training import CHOSEN_BY, SETS, corpus_of, keep, kept
 
 from selfsent import train
 from selfsent.data.corpus import Corpus
-from selfsent.evaluation.lexical import Hybrid
-from selfsent.evaluation.load_scorer import scorer_of
 from selfsent.evaluation.tasks.beir import read_task
 from selfsent.models.loading import load_encoder
+from selfsent.scorers.lexical import Hybrid
+from selfsent.scorers.load_scorer import scorer_of
 
 SIZES = (384, 256, 128, 64, 32)
 TRAINED: dict[str, dict[str, Any]] = {

@@ -35,11 +35,11 @@ from search_training import LONGEST, keep, kept, kind_of, load
 from selfsent import read_corpus, train
 from selfsent.data.corpus import Corpus
 from selfsent.evaluation.hold_out import HoldOut
-from selfsent.evaluation.lexical import Hybrid
-from selfsent.evaluation.load_scorer import scorer_of
 from selfsent.evaluation.tasks.retrieval import RetrievalTask
-from selfsent.evaluation.warranty import LOSS, Warranty, choose, held_exam, regression_check, warranty
+from selfsent.exam.warranty import LOSS, Warranty, choose, held_exam, regression_check, warranty
 from selfsent.models.merge import WeightInterpolation
+from selfsent.scorers.lexical import Hybrid
+from selfsent.scorers.load_scorer import scorer_of
 
 SETS = ("cranfield", "cisi", "counsel", "scitldr")
 DOCUMENTS, HELD = 800, 300

@@ -149,8 +149,8 @@ def test_no_file_of_a_run_stays_open(base, tmp_path):
 
 
 def test_a_run_stands_wherever_a_model_can_be_named(scored_run, with_documents, tmp_path):
-    from selfsent.evaluation.load_scorer import load_scorer
     from selfsent.index import Index
+    from selfsent.scorers.load_scorer import load_scorer
     from selfsent.search import encode_to_file, search
 
     texts = with_documents.texts()[:3]

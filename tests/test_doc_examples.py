@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import selfsent
-from selfsent.evaluation.load_scorer import load_scorer
+from selfsent.scorers.load_scorer import load_scorer
 
 EXAMPLES = Path(__file__).parents[1] / "docs" / "examples"
 BUNDLED = Path(selfsent.__file__).parent / "models" / "bundled" / "static"

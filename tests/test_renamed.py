@@ -1,5 +1,8 @@
 """Old public names work, and say what replaces them."""
 
+import importlib
+import re
+
 import pytest
 
 from selfsent.renamed import renamed_arguments
@@ -26,14 +29,32 @@ def test_both_at_once_are_refused():
 
 
 def test_the_old_module_of_scorers_is_read():
-    from selfsent.evaluation import encoders, load_scorer, scorer
+    from selfsent.evaluation import encoders
+    from selfsent.scorers import load_scorer, scorer
 
-    with pytest.warns(DeprecationWarning, match="use selfsent.evaluation.load_scorer.load_scorer"):
+    with pytest.warns(DeprecationWarning, match="use selfsent.scorers.load_scorer.load_scorer"):
         assert encoders.as_encoder is load_scorer.load_scorer
-    with pytest.warns(DeprecationWarning, match="use selfsent.evaluation.scorer.Scorer"):
+    with pytest.warns(DeprecationWarning, match="use selfsent.scorers.scorer.Scorer"):
         assert encoders.Encoder is scorer.Scorer
     with pytest.raises(AttributeError):
         _ = encoders.another
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "name"),
+    [
+        ("selfsent.evaluation.adapt", "selfsent.exam.adapt", "Adapter"),
+        ("selfsent.evaluation.exam", "selfsent.exam.draw", "draw_exam"),
+        ("selfsent.evaluation.exam_models", "selfsent.exam.compare", "compare_on_exam"),
+        ("selfsent.evaluation.warranty", "selfsent.exam.warranty", "warranty"),
+    ],
+)
+def test_modules_that_moved_are_read_at_their_old_place(old, new, name):
+    with pytest.warns(DeprecationWarning, match=f"{re.escape(old)}.{name} is deprecated: use {re.escape(new)}.{name}"):
+        found = getattr(importlib.import_module(old), name)
+    assert found is getattr(importlib.import_module(new), name)
+    with pytest.raises(AttributeError):
+        _ = importlib.import_module(old).another
 
 
 def test_old_names_of_hits_and_pairs_are_read():

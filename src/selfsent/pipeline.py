@@ -18,14 +18,13 @@ from selfsent.augment.registry import parse_augmenters
 from selfsent.data.corpus import Corpus, read_corpus
 from selfsent.distributed import by_first, join, rank, wait
 from selfsent.errors import DataError, SettingsError
-from selfsent.evaluation.datasets.leaks import trained_by
 from selfsent.evaluation.dev import check_dev, dev_scorer
-from selfsent.evaluation.exam import Exam
 from selfsent.evaluation.held_out import score_base, score_trained
 from selfsent.evaluation.hold_out import HoldOut
 from selfsent.evaluation.suites import TASKS
 from selfsent.evaluation.tasks.context import CONTEXT
-from selfsent.evaluation.warranty import held_exam, warranty
+from selfsent.exam.draw import Exam
+from selfsent.exam.warranty import held_exam, warranty
 from selfsent.files import remove, write_json, write_text
 from selfsent.methods import METHODS, get_method, method_of
 from selfsent.methods.method import MethodOptions
@@ -38,6 +37,7 @@ from selfsent.progress import Progress
 from selfsent.report.card import licence_of, model_card
 from selfsent.report.run import Run, load_run
 from selfsent.report.run_page import run_page
+from selfsent.scorers.leaks import trained_by
 from selfsent.settings import non_defaults, split_arguments
 from selfsent.training.advice import Situation, advice_on, single_sentences
 from selfsent.training.budget import Clock

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from functools import wraps
+from importlib import import_module
 from typing import Any, ParamSpec, TypeVar
 
 _P = ParamSpec("_P")
@@ -57,3 +58,26 @@ def _rename(function: str, named: dict[str, Any], names: dict[str, str]) -> None
             raise TypeError(f"{function}() got {old} and {names[old]}, which are the same: give {names[old]}")
         warn_renamed(f"{function}({old}=)", f"{names[old]}=", 3)
         named[names[old]] = named.pop(old)
+
+
+def moved_module(old: str, new: str) -> Callable[[str], Any]:
+    """The `__getattr__` of a module that moved: its names are read at their new place, with a warning.
+
+    Args:
+        old: the deprecated module's name.
+        new: the name of the module that replaces it.
+
+    Example:
+        >>> __getattr__ = moved_module("simplejson", "json")
+        >>> __getattr__("loads")("[1]")
+        [1]
+    """
+
+    def found(name: str) -> Any:
+        if name.startswith("__"):  # what the import system asks for
+            raise AttributeError(f"module {old!r} has no attribute {name!r}")
+        value = getattr(import_module(new), name)
+        warn_renamed(f"{old}.{name}", f"{new}.{name}")
+        return value
+
+    return found

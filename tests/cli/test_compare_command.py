@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tiny
-from selfsent.evaluation.datasets.leaks import trained_by
+from selfsent.scorers.leaks import trained_by
 
 METHODS = "simcse, whitening, mlm --learning-rate 1e-3 --steps 2"
 
@@ -99,7 +99,7 @@ def test_what_is_wrong_is_said_before_anything_runs(methods, complaint, compare,
 def test_without_documents_the_usual_methods_are_those_that_need_none(sentences, base, monkeypatch, tmp_path):
     from selfsent import comparison as selection
     from selfsent.evaluation.results import measure
-    from selfsent.evaluation.stats.metrics import mean
+    from selfsent.stats.metrics import mean
 
     score = measure("made up", mean(np.arange(8.0)), 8, signature="made up")
     monkeypatch.setattr(selection.run, "dev_task", lambda *given: lambda model: score)

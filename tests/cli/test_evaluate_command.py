@@ -107,7 +107,7 @@ def test_several_models_stand_side_by_side_with_p_values(selfsent, models, mirro
 )
 def test_what_is_wrong_is_found_before_a_model_is_loaded(arguments, said, selfsent, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("selfsent.evaluation.load_scorer._from_directory", lambda *_: pytest.fail("loaded"))
+    monkeypatch.setattr("selfsent.scorers.load_scorer._from_directory", lambda *_: pytest.fail("loaded"))
     (tmp_path / "file").touch()
     # Positionals first: options with several values would eat them.
     given = sorted(arguments, key=lambda argument: not argument.endswith(".parquet"))

@@ -3,8 +3,8 @@ import pytest
 
 from selfsent.comparison.label import Judgements, draw_pairs
 from selfsent.errors import DataError
-from selfsent.evaluation.load_scorer import load_scorer
 from selfsent.evaluation.tasks.own import read_pairs
+from selfsent.scorers.load_scorer import load_scorer
 
 PAIRS = [("a car", "an auto"), ("a\tcar", "a\ncat"), ("one", "two")]
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from selfsent.errors import DataError
-from selfsent.evaluation.load_scorer import load_scorer
+from selfsent.scorers.load_scorer import load_scorer
 
 
 class Dangerous:

@@ -3,9 +3,9 @@ import json
 import pytest
 from sentence_transformers import SentenceTransformer
 
-from selfsent.evaluation.load_scorer import load_scorer
 from selfsent.evaluation.suites import evaluate
 from selfsent.models.loading import load_encoder
+from selfsent.scorers.load_scorer import load_scorer
 
 
 @pytest.mark.parametrize(("method", "marked"), [("neighbours", ("context",)), ("simcse", ()), ("pretrain", ())])

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from selfsent.evaluation.results import Result, measure, signature
-from selfsent.evaluation.stats.metrics import mean
+from selfsent.stats.metrics import mean
 
 
 def scored(name, values=(0.2, 0.4, 0.9), **more):

@@ -8,9 +8,9 @@ from selfsent.display import text_of
 from selfsent.errors import SettingsError
 from selfsent.evaluation.results import Result, measure, signature
 from selfsent.evaluation.side_by_side import side_by_side
-from selfsent.evaluation.stats.metrics import mean
 from selfsent.recipes.seeds import Spread
 from selfsent.report.evaluation import Report
+from selfsent.stats.metrics import mean
 
 HARD = np.random.default_rng(0).normal(0.5, 0.2, 200)
 

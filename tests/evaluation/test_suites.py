@@ -5,8 +5,8 @@ import pytest
 
 import tiny
 from selfsent.errors import DataError, SettingsError
-from selfsent.evaluation.load_scorer import load_scorer
 from selfsent.evaluation.suites import SUITES, TASKS, evaluate
+from selfsent.scorers.load_scorer import load_scorer
 
 PAIRS = {"sentence1": ["a b", "c d", "e"], "sentence2": ["a", "d", "f"], "score": [4.0, 3.0, 0.0]}
 

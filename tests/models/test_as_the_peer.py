@@ -88,7 +88,7 @@ def test_code_that_comes_with_a_model_is_refused_and_not_needed_where_transforme
     with pytest.raises(BaseEncoderError, match=r"needs code of its own \('new'\), and selfsent runs no code") as told:
         load_encoder(model)
     assert "\n" not in str(told.value)
-    from selfsent.evaluation.load_scorer import load_scorer
+    from selfsent.scorers.load_scorer import load_scorer
 
     with pytest.raises(BaseEncoderError) as told:
         load_scorer(str(model))
@@ -108,7 +108,7 @@ def test_settings_that_are_not_known_are_refused_where_they_change_anything(base
     model = saved(base, tmp_path / "model", transformer={"processing_kwargs": {"text": {"max_length": 6}}})
     with pytest.raises(BaseEncoderError, match="it gets other tokens than sentence-transformers"):
         load_encoder(model)
-    from selfsent.evaluation.load_scorer import load_scorer
+    from selfsent.scorers.load_scorer import load_scorer
 
     np.testing.assert_allclose(load_scorer(str(model))(TEXTS), peer_of(model).encode(TEXTS), atol=2e-5)
 
@@ -303,7 +303,7 @@ def test_a_router_is_asked_as_the_peer_asks_it(base_of, tmp_path):
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Pooling, Router, Transformer
 
-    from selfsent.evaluation.load_scorer import load_scorer
+    from selfsent.scorers.load_scorer import load_scorer
 
     routes = [[Transformer(str(base_of(name))), Pooling(tiny.SIZE, "mean")] for name in ("bert", "distilbert")]
     router = Router.for_query_document(query_modules=routes[0], document_modules=routes[1])

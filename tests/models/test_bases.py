@@ -190,7 +190,7 @@ def test_damaged_weights_are_named_before_they_are_loaded(base_of, tmp_path):
 
 
 def test_a_damaged_cross_encoder_is_one_line(tmp_path):
-    from selfsent.evaluation.load_scorer import load_scorer
+    from selfsent.scorers.load_scorer import load_scorer
 
     (tmp_path / "config.json").write_text('{"architectures": ["BertForSequenceClassification"], "model_type": "bert"}')
     with pytest.raises(BaseEncoderError, match="cannot load the model"):

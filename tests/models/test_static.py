@@ -21,12 +21,12 @@ from tokenizers.pre_tokenizers import BertPreTokenizer
 import selfsent
 import tiny
 from selfsent.errors import BaseEncoderError, SettingsError
-from selfsent.evaluation.load_scorer import load_scorer
 from selfsent.methods import METHODS
 from selfsent.models.encoding import encode
 from selfsent.models.fingerprint import fingerprint
 from selfsent.models.loading import load_encoder
 from selfsent.models.static import PlainTable, StaticEncoder, new_table
+from selfsent.scorers.load_scorer import load_scorer
 from selfsent.training.plan import Plan
 
 TEXTS = [*tiny.make_sentences(30, seed=9), "bidi  gafo!", "", "[MASK] bidi"]

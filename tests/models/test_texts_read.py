@@ -77,9 +77,9 @@ def test_a_model_carries_what_it_and_its_bases_have_read(tmp_path):
     from sentence_transformers import SentenceTransformer
 
     import selfsent
-    from selfsent.evaluation.load_scorer import load_scorer
     from selfsent.models.loading import load_encoder
     from selfsent.models.merge import WeightInterpolation
+    from selfsent.scorers.load_scorer import load_scorer
 
     first = selfsent.train(
         BODIES[:20], "simcse", "bundled", tmp_path / "one", delete_words=0.3, steps=1, quiet=True

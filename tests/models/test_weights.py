@@ -10,10 +10,10 @@ from safetensors.torch import load_file, save_file
 import tiny
 from selfsent.augment.translate import marian
 from selfsent.errors import BaseEncoderError
-from selfsent.evaluation.load_scorer import load_scorer
 from selfsent.foreign import compat
 from selfsent.models.loading import load_encoder
 from selfsent.models.weights import require_weights
+from selfsent.scorers.load_scorer import load_scorer
 
 
 @pytest.fixture

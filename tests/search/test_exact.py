@@ -7,10 +7,10 @@ import tiny
 from naive import words as naive
 from selfsent.data.corpus import read_corpus
 from selfsent.errors import BaseEncoderError, SettingsError
-from selfsent.evaluation.load_scorer import load_scorer
 from selfsent.lexical.analyzer import words_of
 from selfsent.models.encoding import encode
 from selfsent.models.loading import load_encoder
+from selfsent.scorers.load_scorer import load_scorer
 from selfsent.search import search
 
 

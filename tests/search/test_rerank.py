@@ -7,8 +7,6 @@ from torch import nn
 from naive import words as naive
 from selfsent.errors import DataError, SettingsError
 from selfsent.evaluation import evaluate
-from selfsent.evaluation.load_scorer import as_reranker, check_model, load_scorer
-from selfsent.evaluation.rerank import Reranked
 from selfsent.evaluation.tasks.retrieval import RetrievalTask
 from selfsent.index import Index, write_index
 from selfsent.lexical.analyzer import words_of
@@ -17,6 +15,8 @@ from selfsent.models.encoding import encode
 from selfsent.models.fingerprint import fingerprint
 from selfsent.models.loading import load_encoder
 from selfsent.resumable import VectorsOfTexts
+from selfsent.scorers.load_scorer import as_reranker, check_model, load_scorer
+from selfsent.scorers.rerank import Reranked
 from selfsent.search import search
 
 QUERIES = ["ba de fi", "go la nu", "xq zw"]
@@ -31,7 +31,7 @@ def made(tmp_path, monkeypatch):
         def __init__(self, path, encode):
             super().__init__(path, lambda texts: made.extend(texts) or encode(texts))
 
-    monkeypatch.setattr("selfsent.evaluation.scorer.VectorsOfTexts", Counting)
+    monkeypatch.setattr("selfsent.scorers.scorer.VectorsOfTexts", Counting)
     monkeypatch.setenv("SELFSENT_CACHE", str(tmp_path / "cache"))
     return made
 

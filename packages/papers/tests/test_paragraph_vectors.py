@@ -8,7 +8,7 @@ import pytest
 
 from selfsent.errors import CorpusError, Damaged, DataError, SettingsError
 from selfsent.evaluation import evaluate
-from selfsent.evaluation.load_scorer import check_model, is_directory_or_id, load_scorer
+from selfsent.scorers.load_scorer import check_model, is_directory_or_id, load_scorer
 from selfsent_papers.paragraph_vectors import ParagraphVectors
 
 pytest.importorskip("gensim", reason="gensim is not installed")

@@ -3,8 +3,8 @@ from dataclasses import replace
 import pytest
 
 from selfsent.evaluation.results import Result, measure
-from selfsent.evaluation.stats.metrics import mean
 from selfsent.evaluation.suites import SUITES
+from selfsent.stats.metrics import mean
 from selfsent_papers.published import DATASETS, TABLES, Published, published_rows, records
 
 

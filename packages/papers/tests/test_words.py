@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from selfsent.errors import DataError, OutputError, SettingsError
-from selfsent.evaluation.scorer import Scorer
+from selfsent.scorers.scorer import Scorer
 from selfsent_papers import words
 from selfsent_papers.words import WordImportance, draw_words, relevant_pairs, tag, word_importance, words_table
 

@@ -15,7 +15,7 @@ from selfsent.settings import setting
 
 if TYPE_CHECKING:
     from selfsent.data.vector_files import Vectors
-    from selfsent.evaluation.scorer import Scorer
+    from selfsent.scorers.scorer import Scorer
 
 
 @dataclass(kw_only=True)
@@ -43,8 +43,8 @@ class Adapt(Encoding):
 
     def run(self) -> None:
         """Learn, show and write the adapter."""
-        from selfsent.evaluation.adapt import adapt
         from selfsent.evaluation.tasks.beir import read_task
+        from selfsent.exam.adapt import adapt
 
         check_outputs({"--output": self.output, "--json": self.json}, [self.exam, self.vectors, self.queries])
         if Path(self.output).suffix != ".safetensors":
@@ -71,8 +71,8 @@ class Adapt(Encoding):
         import numpy as np
 
         from selfsent.data.vector_files import VectorsFile
-        from selfsent.evaluation.adapt import of_files
-        from selfsent.evaluation.load_scorer import load_scorer
+        from selfsent.exam.adapt import of_files
+        from selfsent.scorers.load_scorer import load_scorer
 
         def read(path: str) -> Vectors:
             return np.concatenate([part for part, _ in VectorsFile(Path(path)).parts()])

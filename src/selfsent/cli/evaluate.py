@@ -96,8 +96,8 @@ class Evaluate(_Tasks, _Files, Encoding):
         if not (models := list(self.model)):
             raise SettingsError("no model to score: name one or several, such as bundled, tfidf or a directory")
         from selfsent.data.vector_files import check_format
-        from selfsent.evaluation.lexical import without_words
         from selfsent.report.evaluation import Report
+        from selfsent.scorers.lexical import without_words
 
         own = {"pairs": self.pairs, "relevance": self.relevance, "labels": self.labels}
         titles, models = [name_given(each)[0] for each in models], [name_given(each)[1] for each in models]
@@ -148,8 +148,8 @@ class Evaluate(_Tasks, _Files, Encoding):
         """The results in the order of the models, under their titles if any."""
         from selfsent.evaluation import check_request, evaluate
         from selfsent.evaluation.datasets.declared import Store
-        from selfsent.evaluation.load_scorer import PairScorer, check_model, check_pooling, load_scorer
         from selfsent.evaluation.tasks.beir import read_tasks
+        from selfsent.scorers.load_scorer import PairScorer, check_model, check_pooling, load_scorer
 
         tasks = [name for given in self.task for name in names(given)]
         # Check everything now, not after the first model has been scored.

@@ -49,8 +49,8 @@ class Exam(Reading, Encoding):
 
     def run(self) -> None:
         """Draw, write, and compare."""
-        from selfsent.evaluation.exam import is_exam
-        from selfsent.evaluation.load_scorer import check_model
+        from selfsent.exam.draw import is_exam
+        from selfsent.scorers.load_scorer import check_model
 
         check_outputs({"--json": self.json}, [self.corpus])
         given = Path(self.corpus)
@@ -70,7 +70,7 @@ class Exam(Reading, Encoding):
 
     def _write(self, folder: Path) -> None:
         """Draw the exam and write it."""
-        from selfsent.evaluation.exam import draw_exam, is_exam, texts_of
+        from selfsent.exam.draw import draw_exam, is_exam, texts_of
 
         if folder.exists() and not (is_exam(folder) and self.overwrite) and not _is_empty(folder):
             what = "overwrite=True replaces it; as the corpus it is taken as is" if is_exam(folder) else "name another"
@@ -94,7 +94,7 @@ class Exam(Reading, Encoding):
 
     def _kept(self, run: Path, texts: Any, title: str | None) -> set[str]:
         """The sentences that a run kept apart; it may have read the titles, too."""
-        from selfsent.evaluation.exam import held_out
+        from selfsent.exam.draw import held_out
 
         columns = [texts, *([] if title is None else [[title, *([texts] if isinstance(texts, str) else texts)]])]
         for last, each in enumerate(columns, 1 - len(columns)):
@@ -112,9 +112,9 @@ class Exam(Reading, Encoding):
 
     def _compare(self, folder: Path, models: list[tuple[str | None, str]]) -> None:
         """Compare models on the exam in a folder."""
-        from selfsent.evaluation.exam_models import compare_on_exam
-        from selfsent.evaluation.lexical import WITH_WORDS, without_words
-        from selfsent.evaluation.load_scorer import load_scorer
+        from selfsent.exam.compare import compare_on_exam
+        from selfsent.scorers.lexical import WITH_WORDS, without_words
+        from selfsent.scorers.load_scorer import load_scorer
 
         bits = self.bits()
         with doing() as now:

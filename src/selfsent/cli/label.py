@@ -42,7 +42,7 @@ class Label(Reading):
             raise SettingsError(f"{problem}: {advice}")
         self.check_corpus(self.corpus)
         from selfsent.comparison.label import Judgements, draw_pairs, spread_sentences
-        from selfsent.evaluation.load_scorer import check_model, load_scorer
+        from selfsent.scorers.load_scorer import check_model, load_scorer
 
         for model in self.models:
             check_model(model)

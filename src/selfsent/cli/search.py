@@ -18,9 +18,9 @@ from selfsent.settings import setting
 
 if TYPE_CHECKING:
     from selfsent.data.corpus import Corpus
-    from selfsent.evaluation.rerank import Reranker
     from selfsent.index import Index
     from selfsent.models.encoding import Model
+    from selfsent.scorers.rerank import Reranker
     from selfsent.search import Hit
 
     Found = list[list[Hit]]
@@ -104,7 +104,7 @@ class Search(Results, Asking):
             raise SettingsError(f"an index knows its model: leave out {given[0]}, or give it as --model")
         reranker, measure = None, "cosine"
         if self.rerank is not None:
-            from selfsent.evaluation.load_scorer import as_reranker
+            from selfsent.scorers.load_scorer import as_reranker
 
             reranker = as_reranker(self.rerank, self.candidates, fast=self.fast, int8=self.int8)
             measure = "score" if reranker.crosses else measure
@@ -206,9 +206,9 @@ def _weight(text: str) -> float | str:
 
 def _chosen_weight(model: Model, corpus: Corpus) -> float:
     """The weight of words by an exam from the texts; the model's own if nothing can be asked."""
-    from selfsent.evaluation.exam import draw_exam, texts_of
-    from selfsent.evaluation.exam_models import chosen_weight
-    from selfsent.evaluation.load_scorer import scorer_of
+    from selfsent.exam.compare import chosen_weight
+    from selfsent.exam.draw import draw_exam, texts_of
+    from selfsent.scorers.load_scorer import scorer_of
 
     try:
         exam = draw_exam(texts_of(corpus), AUTO_QUERIES, searched=AUTO_TEXTS)

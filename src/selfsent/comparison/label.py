@@ -12,10 +12,10 @@ from selfsent.data.corpus import Corpus
 from selfsent.data.vector_files import inner
 from selfsent.errors import DataError
 from selfsent.evaluation.datasets.own_files import is_number, read_tabs
-from selfsent.evaluation.scorer import Scorer
-from selfsent.evaluation.stats.duplicates import near_duplicates
 from selfsent.evaluation.tasks.own import PAIRS
 from selfsent.files import write_text
+from selfsent.scorers.scorer import Scorer
+from selfsent.stats.duplicates import near_duplicates
 
 Pair = tuple[str, str]
 Pairs = NDArray[np.int64]

@@ -23,10 +23,7 @@ from selfsent.display import counted
 from selfsent.errors import BaseEncoderError, DataError, RunError, SettingsError, TrainingError
 from selfsent.evaluation.dev import check_dev, dev_task
 from selfsent.evaluation.hold_out import HoldOut
-from selfsent.evaluation.lexical import LEXICAL, LexicalScorer
-from selfsent.evaluation.load_scorer import scorer_of
 from selfsent.evaluation.results import Score
-from selfsent.evaluation.scorer import Scorer
 from selfsent.evaluation.suites import TASKS
 from selfsent.evaluation.tasks.context import CONTEXT, ContextTask
 from selfsent.files import read_json
@@ -35,6 +32,9 @@ from selfsent.models.loading import load_encoder, load_prompted
 from selfsent.pipeline import read
 from selfsent.progress import Progress, shown
 from selfsent.report.run import Run
+from selfsent.scorers.lexical import LEXICAL, LexicalScorer
+from selfsent.scorers.load_scorer import scorer_of
+from selfsent.scorers.scorer import Scorer
 from selfsent.settings import format_duration
 from selfsent.training.agreement import first_difference
 from selfsent.training.budget import Clock

@@ -15,8 +15,8 @@ from selfsent.comparison.verdict import UNTRAINED, conclusion
 from selfsent.display import counted, span, table_of, text_of
 from selfsent.errors import SettingsError
 from selfsent.evaluation.results import Score
-from selfsent.evaluation.stats.resampling import Difference
 from selfsent.report.run import Run
+from selfsent.stats.resampling import Difference
 from selfsent.training.budget import FEW
 
 LEVEL = 0.05
@@ -138,7 +138,8 @@ class Selection:
     @property
     def conclusion(self) -> tuple[str, str]:
         """The finding as a headline, and what to do next."""
-        return conclusion(self)
+        start = self.chosen.start if self.chosen else None
+        return conclusion(self.best, self.scores, self.tests, self.baselines, self.bases, start, self.was_strong)
 
     @property
     def remarks(self) -> list[str]:

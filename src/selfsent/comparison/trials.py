@@ -13,13 +13,13 @@ from typing import Any
 
 from selfsent.comparison.verdict import UNTRAINED
 from selfsent.errors import BaseEncoderError, SettingsError
-from selfsent.evaluation.load_scorer import is_directory_or_id
 from selfsent.methods import METHODS, get_method
 from selfsent.models.base_info import BaseInfo
 from selfsent.models.bases import resolve
 from selfsent.models.loading import load_encoder
 from selfsent.models.saved import is_cross_encoder, is_static, is_trained_transformer
 from selfsent.naming import name_of
+from selfsent.scorers.load_scorer import is_directory_or_id
 from selfsent.settings import DURATIONS
 from selfsent.training.defaults import for_single
 from selfsent.training.plan import Plan

@@ -10,13 +10,13 @@ from selfsent.data.corpus import Corpus
 from selfsent.errors import SettingsError, guess
 from selfsent.evaluation.datasets.declared import Store
 from selfsent.evaluation.hold_out import HoldOut
-from selfsent.evaluation.load_scorer import Scorer, scorer_of
 from selfsent.evaluation.results import Score
 from selfsent.evaluation.suites import TASKS
 from selfsent.evaluation.tasks.context import CONTEXT, ContextTask
 from selfsent.evaluation.tasks.own import read_pairs
 from selfsent.evaluation.tasks.published import score_pairs
 from selfsent.models.encoder import Encoder
+from selfsent.scorers.load_scorer import Scorer, scorer_of
 
 
 def check_dev(dev: str | None, dev_every: int | None = None, keep_best: bool = False) -> None:

@@ -1,11 +1,11 @@
-"""Deprecated names of `selfsent.evaluation.load_scorer`."""
+"""Deprecated names of `selfsent.scorers`."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from selfsent.evaluation import load_scorer, scorer
 from selfsent.renamed import warn_renamed
+from selfsent.scorers import load_scorer, scorer
 
 _MOVED = {
     "as_encoder": (load_scorer, "load_scorer"),

@@ -15,14 +15,14 @@ from selfsent.data.corpus.table import rows_digest
 from selfsent.display import shortened
 from selfsent.errors import DataError
 from selfsent.evaluation.hold_out import HoldOut, by_document, limited
-from selfsent.evaluation.lexical import LEXICAL, Hybrid
-from selfsent.evaluation.load_scorer import Scorer, scorer_of
 from selfsent.evaluation.results import Score
 from selfsent.evaluation.tasks.context import ContextTask
 from selfsent.evaluation.tasks.retrieval import KnownItemTask, first_finds_rest, text_finds_partner
 from selfsent.models.base_info import BaseInfo
 from selfsent.models.loading import load_encoder
 from selfsent.models.prompts import Prompts
+from selfsent.scorers.lexical import LEXICAL, Hybrid
+from selfsent.scorers.load_scorer import Scorer, scorer_of
 
 DIFFERENCES = {
     "words_over_bm25": ("with_words", "bm25"),

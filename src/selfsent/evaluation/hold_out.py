@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from selfsent.data.corpus import Corpus
 from selfsent.display import counted
 from selfsent.errors import DataError, SettingsError
-from selfsent.evaluation.stats.duplicates import connected
+from selfsent.stats.duplicates import connected
 
 Numbers = NDArray[np.int64]
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from rich.table import Table
 
 from selfsent.display import literal, markdown, span, table_of, text_of
-from selfsent.evaluation.stats.resampling import (
+from selfsent.stats.resampling import (
     Difference,
     Floats,
     Statistic,

@@ -11,7 +11,7 @@ from rich.table import Table
 from selfsent.display import span, table_of, text_of
 from selfsent.errors import SettingsError
 from selfsent.evaluation.results import AVERAGE, Result, Score
-from selfsent.evaluation.stats.resampling import Difference
+from selfsent.stats.resampling import Difference
 
 _SECONDARY = (
     {"nearest_neighbour": "nearest neighbour", "v_measure": "V-measure"},

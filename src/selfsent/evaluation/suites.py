@@ -14,10 +14,8 @@ from selfsent.display import counted
 from selfsent.errors import DataError, SettingsError, guess
 from selfsent.evaluation.datasets import catalogue
 from selfsent.evaluation.datasets.declared import DataSet, Store
-from selfsent.evaluation.datasets.leaks import LEAKED, holds_stsb
 from selfsent.evaluation.datasets.own_files import Clean, Column
 from selfsent.evaluation.hold_out import split_documents
-from selfsent.evaluation.load_scorer import load_scorer
 from selfsent.evaluation.results import AVERAGE, Result, Score
 from selfsent.evaluation.tasks import own, published, transfer
 from selfsent.evaluation.tasks.beir import Searched, read_tasks
@@ -26,6 +24,8 @@ from selfsent.evaluation.tasks.published import Task
 from selfsent.evaluation.tasks.retrieval import RetrievalTask
 from selfsent.naming import names
 from selfsent.progress import Progress
+from selfsent.scorers.leaks import LEAKED, holds_stsb
+from selfsent.scorers.load_scorer import load_scorer
 
 _SCORERS: dict[Callable[..., Score], tuple[DataSet, ...]] = {
     published.score_pairs: (*catalogue.STS, catalogue.STSB_DEV, *catalogue.STS17),

@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     import sqlite3
 
     from selfsent.data.corpus import Corpus
-    from selfsent.evaluation.rerank import Reranker
     from selfsent.models.encoding import Model
+    from selfsent.scorers.rerank import Reranker
 
     Where = str | Sequence[str] | None
 
@@ -271,7 +271,7 @@ class Index:
         if rerank is not None:
             if texts is None:
                 raise SettingsError("`rerank` reads the texts of the queries: give `texts`, too")
-            from selfsent.evaluation.load_scorer import as_reranker
+            from selfsent.scorers.load_scorer import as_reranker
 
             reranker = as_reranker(rerank, candidates)
         wanted = max(top, reranker.candidates) if reranker else top

@@ -15,8 +15,8 @@ import torch
 from torch import Tensor, nn
 
 from selfsent.errors import SettingsError, install
-from selfsent.fast.bfloat16 import in_bfloat16
 from selfsent.foreign.transformers import forget_adapter
+from selfsent.models.bfloat16 import in_bfloat16
 from selfsent.models.encoder import Encoder
 
 ALPHA = 32

@@ -7,10 +7,10 @@ from functools import cache
 
 import torch
 
-from selfsent.fast.bfloat16 import into_bfloat16
-from selfsent.fast.int8 import into_int8
 from selfsent.foreign.torch import processor_multiplies_bfloat16, processor_multiplies_bytes
+from selfsent.models.bfloat16 import into_bfloat16
 from selfsent.models.encoder import Encoder
+from selfsent.models.int8 import into_int8
 from selfsent.settings import Precision
 
 _GAIN = 1.2

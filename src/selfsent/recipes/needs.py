@@ -17,13 +17,13 @@ import yaml
 from selfsent import extensions
 from selfsent.data.corpus.formats import READERS
 from selfsent.data.corpus.hub import HubDataset
-from selfsent.evaluation.lexical import LEXICAL, without_words
 from selfsent.evaluation.suites import TASKS
-from selfsent.evaluation.word_vectors import PREFIXES
 from selfsent.models.bases import SHIPPED
 from selfsent.models.new_bases import NewBase
 from selfsent.recipes.recipe import Recipe
 from selfsent.recipes.stage import FOLD, Stage, located, sources_of, task_names
+from selfsent.scorers.lexical import LEXICAL, without_words
+from selfsent.scorers.word_vectors import PREFIXES
 
 
 @dataclass(frozen=True)

@@ -16,12 +16,9 @@ from selfsent.distributed import rank, wait
 from selfsent.errors import CorpusError, DataError, TrainingError
 from selfsent.evaluation.datasets.declared import Store
 from selfsent.evaluation.dev import check_dev_data
-from selfsent.evaluation.lexical import WITH_WORDS, without_words
-from selfsent.evaluation.load_scorer import check_model
 from selfsent.evaluation.results import Result
 from selfsent.evaluation.suites import TASKS, evaluate
 from selfsent.evaluation.tasks.published import cross_validate
-from selfsent.evaluation.word_vectors import PREFIXES
 from selfsent.extensions import announced
 from selfsent.files import read_json, write_json, write_text
 from selfsent.models.bases import resolve
@@ -31,6 +28,9 @@ from selfsent.recipes.recipe import Recipe, read_recipe
 from selfsent.recipes.results import StageRun, StagesRun
 from selfsent.recipes.stage import FOLD, Stage, located, sources_of
 from selfsent.report.run import Run, load_run
+from selfsent.scorers.lexical import WITH_WORDS, without_words
+from selfsent.scorers.load_scorer import check_model
+from selfsent.scorers.word_vectors import PREFIXES
 from selfsent.training.models import take_over
 from selfsent.training.run_set import RunSet
 

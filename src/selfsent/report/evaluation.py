@@ -11,10 +11,10 @@ from rich.table import Table
 
 from selfsent.display import cells_of
 from selfsent.errors import SettingsError
-from selfsent.evaluation.lexical import LEXICAL
 from selfsent.evaluation.results import Result
 from selfsent.evaluation.side_by_side import Comparison, side_by_side
 from selfsent.report.pages import dots, render
+from selfsent.scorers.lexical import LEXICAL
 
 EARLY = "published scores are those of a classifier that is stopped early; classifier=senteval does the same here"
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from selfsent.errors import OutputError, RunError, SettingsError, first_line
-from selfsent.evaluation.load_scorer import load_scorer
 from selfsent.models.bases import resolve
 from selfsent.models.texts_read import FILE as TEXTS_READ
 from selfsent.run_record import read_record
+from selfsent.scorers.load_scorer import load_scorer
 
 _FILE = re.compile(
     r"(\w*config\w*|modules|\w*tokenizer\w*|special_tokens_map|added_tokens|vocab|search|model.safetensors.index)\.json"

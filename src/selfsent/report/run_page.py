@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from selfsent.display import cells_of, listed
-from selfsent.evaluation.lexical import LEXICAL
 from selfsent.report.pages import curves, dots, render
 from selfsent.report.scores import NAMES, Scores, differences, is_search, ranked, scores_table, standing
 from selfsent.report.warranted import warranty_table
+from selfsent.scorers.lexical import LEXICAL
 
 _CURVES = {
     "loss": "loss",

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from selfsent.display import counted, span, table_of
 from selfsent.evaluation.held_out import DIFFERENCES
-from selfsent.evaluation.lexical import LEXICAL
+from selfsent.scorers.lexical import LEXICAL
 
 Scores = Mapping[str, Any]
 """Scores of a run, from its `scores.json`: `scores` (next sentence) or `search`."""

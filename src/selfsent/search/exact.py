@@ -22,8 +22,8 @@ from selfsent.search.vectors import corpus_vectors, sentences
 
 if TYPE_CHECKING:
     from selfsent.data.corpus import Corpus
-    from selfsent.evaluation.rerank import Reranker
     from selfsent.models.encoding import Model
+    from selfsent.scorers.rerank import Reranker
 
 _COUNTED_TOGETHER = 256
 _RERANKED_TOGETHER = 64
@@ -106,7 +106,7 @@ def search(
     check_weight(0 if lexical_weight is None else lexical_weight)
     reranker: Reranker | None = None
     if rerank is not None:
-        from selfsent.evaluation.load_scorer import as_reranker  # a slow import
+        from selfsent.scorers.load_scorer import as_reranker  # a slow import
 
         reranker = as_reranker(rerank, candidates)
     analyzer = Analyzer(language)

@@ -5,10 +5,10 @@ from scipy.stats import hypergeom
 from naive.metrics import alike, context_ranks
 from selfsent.errors import DataError
 from selfsent.evaluation import hold_out
-from selfsent.evaluation.load_scorer import load_scorer
-from selfsent.evaluation.stats.duplicates import near_duplicates
 from selfsent.evaluation.tasks import context
 from selfsent.evaluation.tasks.context import ContextTask, expected_reciprocal_rank
+from selfsent.scorers.load_scorer import load_scorer
+from selfsent.stats.duplicates import near_duplicates
 
 
 @pytest.fixture

@@ -4,9 +4,9 @@ import scipy.stats
 
 from naive.metrics import cosine
 from selfsent.errors import DataError
-from selfsent.evaluation.load_scorer import load_scorer
 from selfsent.evaluation.tasks import own
 from selfsent.evaluation.tasks.own import OWN, nearest_neighbours, v_measures
+from selfsent.scorers.load_scorer import load_scorer
 
 RNG = np.random.default_rng(0)
 TEXTS = [" ".join(RNG.choice([f"w{n}" for n in range(9)], 4)) for _ in range(30)]

@@ -8,10 +8,10 @@ from sklearn.metrics import average_precision_score
 from naive.metrics import average_precision, cosine, ranking_average_precision
 from selfsent.errors import DataError
 from selfsent.evaluation.datasets.declared import PAIR, DataSet, Rows, Store
-from selfsent.evaluation.load_scorer import load_scorer
 from selfsent.evaluation.suites import TASKS, evaluate
 from selfsent.evaluation.tasks import published
 from selfsent.evaluation.tasks.published import cross_validate, finds_its_row, folds, score_pairs
+from selfsent.scorers.load_scorer import load_scorer
 
 RNG = np.random.default_rng(0)
 YEAR = DataSet("toy", "org/toy", 12, columns={**PAIR, "subset": "subset"}, optional=("subset",))

@@ -6,12 +6,12 @@ import pytrec_eval
 
 import selfsent
 from selfsent.errors import DataError
-from selfsent.evaluation.lexical import LexicalScorer
 from selfsent.evaluation.results import Result
-from selfsent.evaluation.scorer import Scorer
 from selfsent.evaluation.side_by_side import side_by_side
 from selfsent.evaluation.tasks import retrieval
 from selfsent.evaluation.tasks.retrieval import KnownItemTask, RetrievalTask, first_finds_rest, text_finds_partner
+from selfsent.scorers.lexical import LexicalScorer
+from selfsent.scorers.scorer import Scorer
 
 PLANTS = ["oak", "elm", "fir", "ash", "yew", "fig"]
 QUERIES, DOCUMENTS = 12, 150

@@ -7,10 +7,10 @@ from sklearn.preprocessing import normalize
 from naive import logistic as naive
 from selfsent.errors import SettingsError
 from selfsent.evaluation.datasets.declared import Rows
-from selfsent.evaluation.load_scorer import load_scorer
-from selfsent.evaluation.stats.logistic import STEPS, fit_predict
 from selfsent.evaluation.suites import evaluate
 from selfsent.evaluation.tasks import transfer
+from selfsent.scorers.load_scorer import load_scorer
+from selfsent.stats.logistic import STEPS, fit_predict
 
 WORDS = np.array([f"word{number}" for number in range(60)])
 

@@ -84,7 +84,7 @@ class Recipes(WithData):
         """Print, and draw, which kinds of words matter to models."""
         if not models or not self.pairs:
             raise SettingsError("words needs models and pairs: selfsent recipes words MODEL ... --pairs twitterpara")
-        from selfsent.evaluation.load_scorer import check_model, load_scorer
+        from selfsent.scorers.load_scorer import check_model, load_scorer
         from selfsent_papers import words
 
         if self.plot:

@@ -17,9 +17,9 @@ from selfsent.display import table_of
 from selfsent.errors import DataError, OutputError, SettingsError
 from selfsent.evaluation.datasets.declared import Store
 from selfsent.evaluation.datasets.own_files import read_rows
-from selfsent.evaluation.scorer import Scorer
 from selfsent.evaluation.suites import TASKS
 from selfsent.files import atomic_file
+from selfsent.scorers.scorer import Scorer
 
 Tagger = Callable[[Sequence[str]], list[str]]
 """The words of a sentence -> the kind of each."""

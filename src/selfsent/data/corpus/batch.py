@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from selfsent.data.corpus.streams import fail
+from selfsent.data.corpus.failure import fail
 
 _T = TypeVar("_T")
 BATCH_ROWS, BATCH_CHARACTERS = 8192, 1 << 23

@@ -16,9 +16,9 @@ from selfsent.data.corpus.batch import Batch, Columns
 from selfsent.data.corpus.clean import LONGEST_TEXT, clean, letters
 from selfsent.data.corpus.cleaners import NUMBERS, Cleaners, look
 from selfsent.data.corpus.duplicates import KeySet, hash_keys
+from selfsent.data.corpus.failure import fail
 from selfsent.data.corpus.sentences import split_sentences
 from selfsent.data.corpus.sources import Source
-from selfsent.data.corpus.streams import fail
 from selfsent.data.corpus.table import TABLE, Corpus, CorpusReport
 from selfsent.data.corpus.writer import ArrayFile, InputRowsFile, TableFile, describe, digest_file, write_labels
 from selfsent.progress import doing

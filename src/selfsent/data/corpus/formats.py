@@ -27,7 +27,8 @@ from selfsent.data.corpus.batch import (
     make_batch,
 )
 from selfsent.data.corpus.clean import LONGEST_TEXT
-from selfsent.data.corpus.streams import COMPRESSION, LONGEST_RECORD, chunks, fail, line_lists, open_file
+from selfsent.data.corpus.failure import fail
+from selfsent.data.corpus.streams import COMPRESSION, LONGEST_RECORD, chunks, line_lists, open_file
 from selfsent.errors import first_line
 
 if TYPE_CHECKING:

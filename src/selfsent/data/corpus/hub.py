@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from selfsent.data.corpus.batch import BATCH_ROWS, Batch, Columns, check_header, make_batch
+from selfsent.data.corpus.failure import fail
 from selfsent.data.corpus.remote import require_hub
-from selfsent.data.corpus.streams import fail
 from selfsent.errors import first_line, install
 
 _IDENTIFIER = re.compile(r"[\w][\w.-]*/[\w][\w.-]*(:[\w.-]*){0,2}")

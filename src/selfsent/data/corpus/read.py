@@ -15,9 +15,9 @@ from typing import Any
 from selfsent.data.corpus.batch import Batch, Columns
 from selfsent.data.corpus.build import build_table
 from selfsent.data.corpus.cleaners import Cleaners
+from selfsent.data.corpus.failure import fail
 from selfsent.data.corpus.sentences import split_sentences as split_text
 from selfsent.data.corpus.sources import OPTIONS, Source, SourceName, Sources, cache_options, find_sources, join_sources
-from selfsent.data.corpus.streams import fail
 from selfsent.data.corpus.table import Corpus, open_corpus
 from selfsent.errors import CorpusError, SettingsError
 from selfsent.files import cache_folder, new_folder

@@ -12,7 +12,7 @@ from typing import IO, Any, cast
 from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, url2pathname
 
-from selfsent.data.corpus.streams import fail
+from selfsent.data.corpus.failure import fail
 from selfsent.errors import CorpusError, first_line, install, near
 
 _ADDRESS = re.compile(r"(?:[a-z][a-z0-9+.-]*::)?([a-z][a-z0-9+.-]*)://\S.*", re.IGNORECASE | re.DOTALL)

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from selfsent.data.corpus.batch import Batch, Columns
+from selfsent.data.corpus.failure import fail
 from selfsent.data.corpus.formats import READERS, format_of, read_file, read_text
 from selfsent.data.corpus.hub import HubDataset
 from selfsent.data.corpus.memory import is_table, read_memory, read_texts
 from selfsent.data.corpus.remote import RemoteFile, find_remote, is_address, local_path, path_of, protocol_of, shown
 from selfsent.data.corpus.stdlib import NAME as STDLIB, read_stdlib, stdlib_files, stdlib_identity
-from selfsent.data.corpus.streams import fail
 from selfsent.errors import SettingsError
 from selfsent.naming import names
 

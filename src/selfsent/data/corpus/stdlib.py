@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from selfsent.data.corpus.batch import Batch
+from selfsent.data.corpus.failure import fail
 from selfsent.data.corpus.sentences import split_sentences
-from selfsent.data.corpus.streams import fail
 
 NAME = "python:stdlib"
 

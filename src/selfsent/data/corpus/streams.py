@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NoReturn, cast
+from typing import IO, TYPE_CHECKING, Any, cast
 
-from selfsent.errors import CorpusError, SettingsError
+from selfsent.data.corpus.failure import fail
+from selfsent.errors import SettingsError
 
 if TYPE_CHECKING:
     from selfsent.data.corpus.remote import RemoteFile
@@ -38,13 +39,6 @@ _MAGIC = {
     b"%PDF-": "a PDF document",
     **dict.fromkeys((b"\xff\xfe", b"\xfe\xff"), "UTF-16 text: convert it to UTF-8"),
 }
-
-
-def fail(name: str, problem: str, line: int | None = None, row: int | None = None) -> NoReturn:
-    """Raise the one-line `CorpusError` for a fault at a line or row of a file."""
-    where = name if name.isprintable() else repr(name)
-    where += f", line {line}" if line is not None else f", row {row}" if row is not None else ""
-    raise CorpusError(" ".join(f"{where}: {problem}".split()))
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from selfsent.data.corpus.arrow import texts_array
 from selfsent.data.corpus.batch import common_kind, kind_of
-from selfsent.data.corpus.streams import fail
+from selfsent.data.corpus.failure import fail
 from selfsent.data.corpus.table import CARRIED, CORPUS_ROWS, DESCRIPTION, FIRST, SOURCE_ROWS, TABLE, read_column
 from selfsent.integrity import checksums, signed
 

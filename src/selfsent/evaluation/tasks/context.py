@@ -18,12 +18,12 @@ from selfsent.data.vector_files import inner
 from selfsent.errors import DataError
 from selfsent.evaluation.datasets.declared import fingerprint
 from selfsent.evaluation.hold_out import NO_NEIGHBOURS, WITHOUT_DOCUMENTS, Numbers, Subset, limited
-from selfsent.evaluation.lexical import LEXICAL, LexicalScorer
 from selfsent.evaluation.results import Score, has_read, measure, signature
-from selfsent.evaluation.scorer import Scorer
-from selfsent.evaluation.stats.duplicates import near_duplicates
-from selfsent.evaluation.stats.metrics import mean
-from selfsent.evaluation.stats.resampling import Floats
+from selfsent.scorers.lexical import LEXICAL, LexicalScorer
+from selfsent.scorers.scorer import Scorer
+from selfsent.stats.duplicates import near_duplicates
+from selfsent.stats.metrics import mean
+from selfsent.stats.resampling import Floats
 
 CONTEXT = "context"
 CANDIDATES = 100  # candidates per query, the answer included

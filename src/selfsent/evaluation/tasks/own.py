@@ -14,14 +14,14 @@ from selfsent.display import counted
 from selfsent.errors import DataError
 from selfsent.evaluation.datasets.declared import Rows
 from selfsent.evaluation.datasets.own_files import Clean, Column, is_number, read_rows
-from selfsent.evaluation.load_scorer import Scorer
 from selfsent.evaluation.results import SCALE, Score, bounds
-from selfsent.evaluation.stats.logistic import Labels
-from selfsent.evaluation.stats.metrics import mean
-from selfsent.evaluation.stats.resampling import Floats
 from selfsent.evaluation.tasks.published import score_pairs
 from selfsent.evaluation.tasks.retrieval import RetrievalTask
 from selfsent.evaluation.tasks.transfer import FOLDS, Classifier, score_classification
+from selfsent.scorers.load_scorer import Scorer
+from selfsent.stats.logistic import Labels
+from selfsent.stats.metrics import mean
+from selfsent.stats.resampling import Floats
 
 BLOCK = 256
 TIE = 1e-6

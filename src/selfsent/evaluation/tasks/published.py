@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 from selfsent.data.vector_files import inner
 from selfsent.errors import DataError
 from selfsent.evaluation.datasets.declared import DataSet, Rows, Store
-from selfsent.evaluation.load_scorer import Scorer, load_scorer
 from selfsent.evaluation.results import Score, bounds, measure, signature
-from selfsent.evaluation.stats.metrics import average, average_precision, mean, parts_of, pearson, spearman
-from selfsent.evaluation.stats.resampling import Floats, Statistic, point
+from selfsent.scorers.load_scorer import Scorer, load_scorer
+from selfsent.stats.metrics import average, average_precision, mean, parts_of, pearson, spearman
+from selfsent.stats.resampling import Floats, Statistic, point
 
 FOLDS, SEED = 10, 1
 DEPTH = 100  # posts retrieved for a CQADupStack query

@@ -22,12 +22,12 @@ from selfsent.data.vector_files import inner
 from selfsent.display import counted
 from selfsent.errors import DataError
 from selfsent.evaluation.datasets.declared import fingerprint
-from selfsent.evaluation.lexical import LEXICAL, LexicalScorer
 from selfsent.evaluation.results import Score, has_read, measure, signature
-from selfsent.evaluation.scorer import Scorer
-from selfsent.evaluation.stats.duplicates import connected, near_duplicates
-from selfsent.evaluation.stats.metrics import mean
 from selfsent.models.texts_read import TextsRead
+from selfsent.scorers.lexical import LEXICAL, LexicalScorer
+from selfsent.scorers.scorer import Scorer
+from selfsent.stats.duplicates import connected, near_duplicates
+from selfsent.stats.metrics import mean
 
 NDCG_AT, MRR_AT, RECALL_AT, DEPTH = 10, 10, 100, 1000
 """Cutoff rank of each metric; DEPTH is that of the mean average precision, as in BEIR."""

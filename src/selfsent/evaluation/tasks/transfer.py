@@ -19,13 +19,13 @@ import numpy as np
 
 from selfsent.evaluation.datasets.catalogue import Protocol
 from selfsent.evaluation.datasets.declared import Rows, fingerprint
-from selfsent.evaluation.lexical import LexicalScorer
-from selfsent.evaluation.load_scorer import Scorer
 from selfsent.evaluation.results import Score, measure, signature
-from selfsent.evaluation.stats import logistic, senteval
-from selfsent.evaluation.stats.logistic import Features, Labels
-from selfsent.evaluation.stats.metrics import average, f1, mean
-from selfsent.evaluation.stats.resampling import Floats
+from selfsent.scorers.lexical import LexicalScorer
+from selfsent.scorers.load_scorer import Scorer
+from selfsent.stats import logistic, senteval
+from selfsent.stats.logistic import Features, Labels
+from selfsent.stats.metrics import average, f1, mean
+from selfsent.stats.resampling import Floats
 
 PENALTIES = np.array([1e-5, 1e-4, 1e-3, 1e-2])
 FOLDS = 10
