@@ -109,9 +109,11 @@ def main() -> None:
             "selfsent --help": [*run, "--help"],
         }
         chosen = {name: command for name, command in commands.items() if not given.only or name in given.only}
+        # As pip installs them: without this, a shell may ask that every file is compiled each time.
+        compiled = {**os.environ, "PYTHONPYCACHEPREFIX": str(folder / "compiled"), "PYTHONDONTWRITEBYTECODE": ""}
         sides = {"new": own, "before": before}
         environments = {
-            side: {**os.environ, "PYTHONPATH": str(src), "SELFSENT_CACHE": str(folder / f"{side}-cache")}
+            side: {**compiled, "PYTHONPATH": str(src), "SELFSENT_CACHE": str(folder / f"{side}-cache")}
             for side, src in sides.items()
         }
         for side, environment in environments.items():
@@ -127,7 +129,7 @@ def main() -> None:
                     found.setdefault(name, {}).setdefault(side, []).extend([one] * (number > 0))
                 if name == "search" and given.peer:
                     script = [given.peer, "script.py", str(table), "texts.csv", QUERY]
-                    one = measured(script, {**os.environ, "PYTHONPATH": ""}, folder)
+                    one = measured(script, {**compiled, "PYTHONPATH": ""}, folder)
                     found[name].setdefault("model2vec", []).extend([one] * (number > 0))
     result: dict[str, Any] = {"texts": len(texts), "rounds": given.rounds, "cores": os.cpu_count(), "commands": {}}
     for name, each in found.items():

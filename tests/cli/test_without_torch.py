@@ -28,7 +28,8 @@ try:
     main()
 except SystemExit as end:
     status = end.code
-names = {name.partition(".")[0] for name in sys.modules}
+slow = {"pyarrow.compute", "urllib.request", "numpy.ma"} & set(sys.modules)
+names = {name.partition(".")[0] for name in sys.modules} | slow
 open(%r, "w").write(__import__("json").dumps({"status": status, "names": sorted(names)}))
 """
 
@@ -91,6 +92,13 @@ def test_a_command_with_a_table(folder, command):
     assert not found & SELDOM - ALLOWED.get(command, set())
     if command in ("help", "search --help", "cache"):
         assert not found & {"numpy", "pyarrow", "rich"} - ({"rich"} if command == "cache" else set())
+
+
+@pytest.mark.parametrize("command", ["search", "search --index"])
+def test_a_search_imports_no_part_of_a_package_that_takes_longer_than_it(folder, command):
+    if command == "search --index" and not (folder / "index").exists():
+        imported(folder, *COMMANDS["index"])
+    assert not imported(folder, *COMMANDS[command]) & {"pyarrow.compute", "urllib.request", "numpy.ma"}
 
 
 def test_a_service_of_an_index(folder):

@@ -2,12 +2,14 @@
 
 import shutil
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Dense
 from sentence_transformers.sentence_transformer.modules import Normalize, StaticEmbedding
+from tokenizers import Tokenizer, models
 
 import tiny
 from selfsent.errors import BaseEncoderError
@@ -15,7 +17,7 @@ from selfsent.models.encoding import encode, token_ids
 from selfsent.models.fingerprint import fingerprint
 from selfsent.models.loading import load_encoder
 from selfsent.models.opening import open_encoder, open_table
-from selfsent.models.table import Table
+from selfsent.models.table import Rows, Table
 
 TEXTS = [*tiny.make_sentences(30, seed=9), "bidi  gafo!", "", "[MASK] bidi"]
 
@@ -115,3 +117,25 @@ def test_a_damaged_table_is_told_in_one_line(table, tmp_path):
     save_file({"embedding.weight": rows}, tmp_path / "short" / "model.safetensors")
     with pytest.raises(BaseEncoderError, match="embeddings up to 4 only"):
         open_table(tmp_path / "short")
+
+
+def test_few_texts_and_many_have_the_same_tokens(table, monkeypatch):
+    few, many = open_table(table), open_table(table)
+    read = few.tokens(TEXTS)
+    monkeypatch.setattr("selfsent.models.table._FEW", sum(map(len, TEXTS)) - 1)
+    also_read = many.tokens(TEXTS)
+    assert ("reader" in vars(few), "reader" in vars(many)) == (False, True)
+    for name in ("ids", "lengths", "word_starts"):
+        assert np.array_equal(getattr(read, name), getattr(also_read, name))
+
+
+@pytest.mark.parametrize(
+    ("model", "unknown"),
+    [
+        (models.WordPiece({"a": 0, "[UNK]": 1}, unk_token="[UNK]"), 1),
+        (models.Unigram([("a", -1.0), ("b", -2.0), ("<unk>", 0.0)], unk_id=2), 2),
+        (models.BPE({"a": 0}, []), None),
+    ],
+)
+def test_the_token_of_what_is_unknown(model, unknown):
+    assert Table(Tokenizer(model), Rows(np.zeros((3, 2), np.float32), False)).unknown == unknown

@@ -171,7 +171,8 @@ def _probes(tokenizer: Tokenizer) -> Iterator[str]:
     draw = np.random.default_rng(0)
     vocabulary = sorted(tokenizer.get_vocab(with_added_tokens=False))
     marks: Any = str.maketrans({"Ġ": " ", "▁": " ", "#": None})
-    inner = [token for token in vocabulary if " " in token.translate(marks).strip()]
+    spaced = (token for token in vocabulary if " " in token or "Ġ" in token or "▁" in token)
+    inner = [token for token in spaced if " " in token.translate(marks).strip()]
     added = [token.content for token in _added(tokenizer)]
     yield ""
     for _ in range(_PROBES):

@@ -154,7 +154,8 @@ class Snapshot:
                 parts = [known, self._indexed + self._best_unindexed(query, lexical, weight, top, mask)]
                 if lexical is not None:
                     parts.append(_largest(lexical if mask is None else lexical * mask, max(top, CANDIDATES), 0.0))
-                doc_ids = np.unique(np.concatenate(parts))
+                # For some hundred numbers; NumPy's unique would import its masked arrays.
+                doc_ids = np.array(sorted({*np.concatenate(parts).tolist()}), np.int64)
             dense = np.full(len(doc_ids), np.nan, np.float32)
             dense[np.searchsorted(doc_ids, known)] = known_cosines
             others = np.isnan(dense)

@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Sequence, Set
+from functools import cache
 from itertools import pairwise
 
 from selfsent.data.corpus.clean import UNSPACED
@@ -29,10 +30,17 @@ def _marks() -> str:
     return "".join(f"{chr(first)}-{chr(last)}" for first, last in ranges)
 
 
-_MARKS = _marks()
-_WORD = re.compile(rf"\w[\w{_MARKS}]+(?:(?<=[{_MARKS}])[\u200c\u200d][\w{_MARKS}]+)*")
-"""Letters and digits, two signs or more; vowel signs and accents do not end a word, nor do joiners in Indic ones."""
-_ASCII_WORD = re.compile(r"[a-z0-9_]{2,}")
+@cache
+def _word() -> re.Pattern[str]:
+    """Letters and digits, two signs or more; vowel signs and accents do not end a word, nor do joiners in Indic ones.
+
+    It is made when it is needed: finding the marks takes longer than a search of English.
+    """
+    marks = _marks()
+    return re.compile(rf"\w[\w{marks}]+(?:(?<=[{marks}])[\u200c\u200d][\w{marks}]+)*")
+
+
+_ASCII_WORD = re.compile(r"[A-Za-z0-9_]{2,}")
 _UNSPACED_RUN = re.compile(rf"(?:{UNSPACED.pattern}|[\uff66-\uff9f])+")
 """Scripts without spaces, katakana of half width among them."""
 _SIGN = re.compile(r".[\uff9e\uff9f]?")
@@ -108,8 +116,9 @@ class Analyzer:
             >>> Analyzer("english").split_at("Printing, printed.", {"print"})
             ['', 'Printing', ', ', 'printed', '.']
         """
+        words = _ASCII_WORD if text.isascii() else _word()
         spaced = _UNSPACED_RUN.sub(lambda run: " " * len(run[0]), text)
-        spans = [word.span() for word in _WORD.finditer(spaced) if not wanted.isdisjoint(self(word[0]))]
+        spans = [word.span() for word in words.finditer(spaced) if not wanted.isdisjoint(self(word[0]))]
         for run in _UNSPACED_RUN.finditer(text):
             pairs = ((run.start() + first, run.start() + last) for first, last in _pairs(run[0]))
             spans += [(first, last) for first, last in pairs if fold([text[first:last]])[0] in wanted]
@@ -128,11 +137,13 @@ class Analyzer:
 
 def split_words(text: str) -> list[str]:
     """The words of a text as it has them; in scripts without spaces pairs of neighbouring signs, or a single one."""
-    if text.isascii() or not _UNSPACED_RUN.search(text):
-        return _WORD.findall(text)
+    if text.isascii():
+        return _ASCII_WORD.findall(text)
+    if not _UNSPACED_RUN.search(text):
+        return _word().findall(text)
     runs = _UNSPACED_RUN.findall(text)
     pairs = [run[first:last] for run in runs for first, last in _pairs(run)]
-    return _WORD.findall(_UNSPACED_RUN.sub(" ", text)) + pairs
+    return _word().findall(_UNSPACED_RUN.sub(" ", text)) + pairs
 
 
 def _pairs(run: str) -> list[tuple[int, int]]:

@@ -7,7 +7,6 @@ import os
 import re
 import warnings
 from functools import cache
-from importlib import resources
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from selfsent import extensions
@@ -55,7 +54,7 @@ def resolve(base: str | os.PathLike[str]) -> Path:
     """
     name = str(name_of(base))
     if name in SHIPPED:
-        return Path(str(resources.files("selfsent"))) / "models" / "bundled" / SHIPPED[name]
+        return Path(__file__).parent / "bundled" / SHIPPED[name]
     if network := NewBase.named(name):
         return make_base(network, resolve)
     if made := extensions.prefixed("bases", name):

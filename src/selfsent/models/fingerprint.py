@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,7 +31,7 @@ def fingerprint(model: Model) -> str:
     if not isinstance(model, Table):
         about += ["prompts left out"] * any(map(model.left_out, prompts))
     found = hashlib.sha256(repr(about).encode())
-    found.update(repr(sorted(model.tokenizer.get_vocab().items())).encode())
+    found.update(repr(sorted(model.tokenizer.get_vocab().items(), key=itemgetter(0))).encode())
     for kind, parts in _weights(model):
         found.update(kind.encode())
         for part in parts:

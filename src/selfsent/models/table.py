@@ -35,10 +35,10 @@ _KINDS = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I64": "<i8",
 """Types of safetensors in numpy, which has no bfloat16: its bits are those of the first half of a float32."""
 _USUAL = {"module_input_name": "sentence_embedding", "module_output_name": "sentence_embedding", "use_residual": False}
 """What the configuration of a module may say, because it is what it does without."""
-_TOGETHER = 1 << 12
-"""Rows of the table that are converted at a time."""
-_FEW = 256
-"""Texts up to which a tokenizer is quicker than to find out how it may be cached."""
+_TOGETHER = 1 << 9
+"""Rows of the table that are converted at a time: they stay in the processor's cache."""
+_FEW = 1 << 18
+"""Characters up to which a tokenizer is quicker than to find out how it may be cached."""
 _GATHERED = 1 << 10
 """Tokens whose rows are added up at a time: they stay in the processor's cache."""
 
@@ -101,7 +101,7 @@ class Table:
         self.tokenizer, self.rows, self.after = tokenizer, rows, list(after)
         self.tokenizer.no_truncation()
         self.tokenizer.no_padding()
-        self._texts_read = 0
+        self._characters_read = 0
         self.prompts: dict[str, str] = {}
         self.default_prompt_name: str | None = None
 
@@ -153,14 +153,17 @@ class Table:
     @property
     def unknown(self) -> int | None:
         """The token that stands for what is not in the vocabulary, if there is one."""
-        model = json.loads(self.tokenizer.to_str())["model"]
-        name = model.get("unk_token")
-        return model.get("unk_id") if name is None else self.tokenizer.token_to_id(name)
+        name = getattr(self.tokenizer.model, "unk_token", None)
+        if name is not None:
+            found: int | None = self.tokenizer.token_to_id(name)
+            return found
+        number: int | None = json.loads(self.tokenizer.to_str())["model"].get("unk_id")
+        return number
 
     def tokens(self, texts: Sequence[str]) -> Tokens:
         """The tokens of texts, as many as it reads."""
-        self._texts_read += len(texts)
-        few = self._texts_read <= _FEW and "reader" not in self.__dict__
+        self._characters_read += sum(map(len, texts))
+        few = self._characters_read <= _FEW and "reader" not in self.__dict__
         whole = read_whole(self.tokenizer, texts) if few else self.reader(texts)
         self.texts_cut += int(np.count_nonzero(whole.lengths > self.longest))
         return whole.select(np.arange(len(texts)), self.longest)

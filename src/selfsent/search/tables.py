@@ -14,13 +14,13 @@ import numpy as np
 
 from selfsent.errors import SettingsError
 from selfsent.files import atomic_file
-from selfsent.search.clusters import Clusters
-from selfsent.search.exact import Hit
-from selfsent.search.pairs import Pair
 from selfsent.search.vectors import ARROW_TYPES
 
 if TYPE_CHECKING:
     from selfsent.data.corpus import Corpus
+    from selfsent.search.clusters import Clusters
+    from selfsent.search.exact import Hit
+    from selfsent.search.pairs import Pair
 
 TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
 RESERVED = ("query", "cosine", "words", "cluster", "row", "sentence", "repeats", "text", "embedding")

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, cast
 from urllib.parse import unquote, urlsplit
-from urllib.request import getproxies, url2pathname
 
 from selfsent.data.corpus.failure import fail
 from selfsent.errors import CorpusError, first_line, install, near
@@ -44,7 +43,11 @@ def protocol_of(address: str) -> str:
 
 def local_path(address: str) -> Path | None:
     """The local file that a `file://` address means; None for others."""
-    return Path(url2pathname(urlsplit(address).path)) if address.lower().startswith("file://") else None
+    if not address.lower().startswith("file://"):
+        return None
+    from urllib.request import url2pathname  # imports an HTTP client
+
+    return Path(url2pathname(urlsplit(address).path))
 
 
 def path_of(name: str) -> Path:
@@ -239,6 +242,8 @@ def require_hub(name: str, prefix: str = "no such file, and ") -> None:
         CorpusError: the hub cannot be reached; the message begins with `prefix`.
     """
     hub = urlsplit(os.environ.get("HF_ENDPOINT", "https://huggingface.co"))
+    from urllib.request import getproxies  # imports an HTTP client
+
     if getproxies():
         return
     try:

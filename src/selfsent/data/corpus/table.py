@@ -14,7 +14,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from selfsent.data.corpus.arrow import numbers_array
 from selfsent.data.corpus.batch import KINDS, as_kind
 from selfsent.data.corpus.cleaners import HELD, advice
 from selfsent.display import counted
@@ -40,12 +39,12 @@ class MappedTable:
         """Cells of one column, by its position, in `rows`: (n,) row numbers in any order, repeated or not."""
         batch_of = np.searchsorted(self._starts, rows, side="right") - 1
         cells = np.empty(len(rows), dtype=object)
-        for batch in np.unique(batch_of).tolist():
+        for batch in {*batch_of.tolist()}:
             here = np.flatnonzero(batch_of == batch)
-            places = numbers_array(rows[here] - self._starts[batch])
-            cells[here] = self._batches[batch].column(column).take(places).to_pylist()
-        found: list[Any] = cells.tolist()
-        return found
+            found = self._batches[batch].column(column)
+            # Arrow's own take would import pyarrow.compute, which takes longer than a search.
+            cells[here] = [found[place].as_py() for place in (rows[here] - self._starts[batch]).tolist()]
+        return list(cells)
 
 
 def read_column(path: Path, column: int) -> Iterator[Any]:
