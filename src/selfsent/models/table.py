@@ -260,9 +260,11 @@ def _module(directory: Path, about: dict[str, Any]) -> Module | None:
     activation = str(config.get("activation_function", "")).rpartition(".")[2]
     if not kind.endswith(".Dense") or config.keys() - known or activation not in functions:
         return None
-    arrays = {name: np.asarray(_array(folder / WEIGHTS, name)[0], np.float32) for name in _names(folder / WEIGHTS)}
-    if arrays.keys() != {"linear.weight"} | ({"linear.bias"} if config.get("bias", True) else set()):
+    expected = ["linear.weight", *(["linear.bias"] if config.get("bias", True) else [])]
+    if _names(folder / WEIGHTS) != {*expected}:
         return None
+    # In the order of torch's state, which a fingerprint reads.
+    arrays = {name: np.asarray(_array(folder / WEIGHTS, name)[0], np.float32) for name in expected}
     weight, bias, function = arrays["linear.weight"], arrays.get("linear.bias", np.float32(0)), functions[activation]
 
     def apply(vectors: Vectors) -> Vectors:
