@@ -157,6 +157,7 @@ class Runner:
         Runs that choose a rate are scored on the development pairs alone, the others on the tests, too.
         """
         settings = self.settings(row) if row != UNTRAINED else {"pooling": self.group["all"].get("pooling")}
+        seed = seed if "method" in settings else 0
         decides = {"base": self.about["bases"][self.group["base"]], "text": self.about["texts"][self.group["text"]]}
         decides |= {"settings": settings, "rate": rate, "seed": seed, "dev": self.group["dev"]}
         decides |= {} if development else {"test": self.group["test"]}
@@ -166,11 +167,15 @@ class Runner:
             return dict(read_json(path))
         made = {"row": row, "rate": rate, "seed": seed, "commit": self.commit, "versions": versions()}
         try:
-            model = self.base if row == UNTRAINED else self._trained(settings, rate, seed, self.place / "work" / key)
+            model = (
+                self.base
+                if "method" not in settings
+                else self._trained(settings, rate, seed, self.place / "work" / key)
+            )
         except TrainingError as error:  # a rate at which training breaks is a rate that loses
             made |= {"failed": error.reason, "dev": float("-inf")}
         else:
-            pooling = settings.get("pooling") if row == UNTRAINED else None
+            pooling = None if "method" in settings else settings.get("pooling")
             made |= self.scored(model, pooling, development=True)
             made |= {} if development else {"tests": self.scored(model, pooling, development=False)}
         made["seconds"] = round(time.process_time() - start, 1)
@@ -188,20 +193,25 @@ class Runner:
         train(self.corpus, arguments.pop("method"), self.base, place, resume=done, **arguments)
         return str(place / "model")
 
-    def chosen(self, row: str) -> tuple[float, dict[str, float]]:
+    def chosen(self, row: str, untrained: float) -> tuple[float, dict[str, float]]:
         """The best rate of a row on the development pairs, and the score of each rate.
 
         While the best one is at an end of the grid, another one is added there.
 
+        Args:
+            row: its name.
+            untrained: score of the base on the development pairs.
+
         Raises:
-            TrainingError: the best is still at the end after a few of them.
+            TrainingError: the best is still at the end after a few of them, and is above the untrained base.
         """
         rates, seed = sorted(map(float, self.group["rates"])), self.about["choosing_seed"]
         step = rates[1] / rates[0]
         for _ in range(EXTENSIONS + 1):
             scores = {rate: self.run(row, rate, seed, development=True)["dev"] for rate in rates}
             best = max(rates, key=scores.__getitem__)
-            if best not in (rates[0], rates[-1]):
+            last = len(scores) == len(self.group["rates"]) + EXTENSIONS
+            if best not in (rates[0], rates[-1]) or (last and scores[best] <= untrained):
                 return best, {f"{rate:g}": score for rate, score in scores.items()}
             further = best / step if best == rates[0] else best * step
             rates = sorted([*rates, float(f"{further:.3g}")])
@@ -216,7 +226,10 @@ class Runner:
         untrained = self.run(UNTRAINED, None, 0, development=False)
         rows: dict[str, Any] = {}
         for row in self.group["rows"]:
-            rate, grid = self.chosen(row)
+            if "method" not in self.settings(row):  # the base as it is, with another pooling
+                rows[row] = {"rate": None, "grid": {}, "trained": True}
+                continue
+            rate, grid = self.chosen(row, untrained["dev"])
             rows[row] = {"rate": rate, "grid": grid, "trained": max(grid.values()) > untrained["dev"]}
         seeds = self.about["seeds"]
         runs = {

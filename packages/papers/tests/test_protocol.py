@@ -22,7 +22,7 @@ def test_a_group_can_be_planned_and_its_rows_differ_in_steps_only_where_sentence
     runner = claim_runs.Runner(name, {}, None, Path("runs"))
     seen = set()
     for row in runner.group["rows"]:
-        settings = runner.settings(row)
+        settings = {"method": "mlm", "steps": 1} | runner.settings(row)
         settings.pop("checkpoint_every", None)
         settings.pop("sentences", None)
         plan = Plan.resolve(METHODS[settings.pop("method")], "bundled-raw", **settings)
@@ -69,7 +69,7 @@ def runner(tmp_path):
 
 
 def test_a_grid_is_extended_until_its_best_is_inside(runner):
-    best, grid = runner.chosen("good")
+    best, grid = runner.chosen("good", 50.0)
     assert best == pytest.approx(1e-2)
     assert list(grid) == ["1e-05", "0.0001", "0.001", "0.01", "0.1"]
     assert {(seed, development) for _, _, seed, development in runner.calls} == {(100, True)}
@@ -78,7 +78,9 @@ def test_a_grid_is_extended_until_its_best_is_inside(runner):
 def test_a_best_rate_that_stays_at_the_end_is_none(runner):
     runner.run = lambda row, rate, seed, development: {"dev": rate}
     with pytest.raises(TrainingError, match="still at the end"):
-        runner.chosen("good")
+        runner.chosen("good", 0.5)
+    best, grid = runner.chosen("good", 11.0)  # the base is the better one
+    assert (best, len(grid)) == (10.0, 7)
 
 
 def test_a_row_below_the_base_stands_for_the_base(runner):
