@@ -1,8 +1,8 @@
 """The claims of the four papers: list them, run what decides one, and write docs/claims.md.
 
-    python experiments/claims.py                                # the page, its figures and its picture, of what is there
-    python experiments/claims.py --list                         # verdicts and prices
-    python experiments/claims.py --run still-target --data DATA # run what is missing, by docs/protocol.md
+    python experiments/claims.py                                 # the page, its figures and its picture
+    python experiments/claims.py --list                          # verdicts and prices
+    python experiments/claims.py --run still-target --data DATA  # run what is missing, by docs/protocol.md
 
 A run uses one process of one thread at the lowest priority. It is done once: finished ones are in runs/claims, and one
 that was killed goes on from its checkpoint.
@@ -35,7 +35,7 @@ NOT_RUN, NOT_HERE = "not run", "cannot be run here"
 SIGNIFICANT, LEVEL = 0.05, 1.0
 """Largest p-value after Holm's correction, and largest difference of two rows that are level."""
 WEIGHTS, TOKENS, PEAK, STEP = 85e6, 25, 0.3 * 312e12, 0.05
-"""Of the price: weights of BERT base beside the embeddings, tokens of a sentence, operations and least seconds a step."""
+"""Of the price: weights of BERT base, tokens of a sentence, operations a second, and the least seconds of a step."""
 
 
 def claims() -> dict[str, list[dict[str, Any]]]:
@@ -174,7 +174,8 @@ def worked_out(paper: str) -> list[dict[str, Any]]:
                 "ours": comparisons,
                 "before": [older(each) for each in claim.get("before", ())],
                 "seen": claim.get("seen"),
-                "here": claim.get("here"),
+                "cannot": "here" in claim,
+                "why": claim.get("here") or claim.get("undeclared"),
                 "minutes": sum(declared["groups"][name]["minutes"] for name in groups),
                 "hours": round(price(*claim["price"]), 1),
             }
@@ -183,7 +184,8 @@ def worked_out(paper: str) -> list[dict[str, Any]]:
     for claim in found:
         for each in claim["ours"]:
             each["verdict"] = verdict(each)
-        claim["verdict"] = of_all([each["verdict"] for each in claim["ours"]] or [NOT_HERE])
+        lacks = NOT_HERE if claim.pop("cannot") else NOT_RUN
+        claim["verdict"] = of_all([each["verdict"] for each in claim["ours"]] or [lacks])
     return found
 
 
@@ -228,7 +230,7 @@ def row(claim: Mapping[str, Any]) -> str:
         )
     before += [f"*{claim['seen']}*"] if claim["seen"] else []
     hours = f"{claim['hours']:.1f} h" if claim["hours"] >= 0.1 else "minutes"
-    said = f"**{claim['verdict']}**" + (f": {claim['here']}" if claim["here"] else "")
+    said = f"**{claim['verdict']}**" + (f": {claim['why']}" if claim["why"] else "")
     cells = [f"{claim['claim']}<br>`{claim['run']}`, {hours}", theirs, said]
     return f"| {' | '.join([*cells, '<br>'.join(ours), '<br>'.join(before)])} |"
 
@@ -244,7 +246,7 @@ def made() -> tuple[str, list[dict[str, Any]]]:
         figures += found
     counts = {name: sum(each["verdict"] == name for each in figures) for name in ORDER}
     told = [f"{counts['holds']} hold here in small", f"{counts['fails']} fail", f"{counts['undecided']} are undecided"]
-    told += [f"{counts[NOT_RUN]} are declared and not run yet"]
+    told += [f"{counts[NOT_RUN]} are not run yet"]
     count = f"Of {len(figures)} claims {', '.join(told)}, and {counts[NOT_HERE]} cannot be run here."
     count += " None was rerun at the papers' size."
     return "\n".join([START, "", textwrap.fill(count, 120), "", *lines, END]), figures
@@ -266,11 +268,11 @@ def write() -> None:
 
 def listed() -> str:
     """A line for each claim: verdict, price here and at the paper's size."""
-    lines = [f"{'claim':28}{'verdict':20}{'here, minutes':>14}{'A100, hours a seed':>20}"]
+    lines = [f"{'claim':30}{'verdict':20}{'here, minutes':>14}{'A100, hours a seed':>20}"]
     for paper in claims():
         for each in worked_out(paper):
             minutes = f"{each['minutes']:,}" if each["minutes"] else "-"
-            lines.append(f"{each['id']:28}{each['verdict']:20}{minutes:>14}{each['hours']:>20.1f}  {each['claim']}")
+            lines.append(f"{each['id']:30}{each['verdict']:20}{minutes:>14}{each['hours']:>20.1f}  {each['claim']}")
     return "\n".join(lines)
 
 
@@ -281,7 +283,7 @@ def run(name: str, bases: Mapping[str, str], data: str | None, place: Path, thre
         known = ", ".join(claim["id"] for each in claims().values() for claim in each)
         raise SystemExit(f"there is no claim {name!r}; there are {known}")
     if "decide" not in wanted[0]:
-        raise SystemExit(f"{name} cannot be run here: {wanted[0]['here']}")
+        raise SystemExit(f"{name} has no runs: {wanted[0].get('here') or wanted[0]['undeclared']}")
     os.environ["OMP_NUM_THREADS"] = str(threads)  # before torch is there
     os.nice(19)
     import torch

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-LIMIT = 16.0
-"""Largest difference on the axis; a larger one is at the edge, with its number."""
+LIMIT, LINEAR = 62.0, 10.0
+"""Ends of the axis, and from where on it is logarithmic."""
 COLOURS = {"holds": "#1b7837", "fails": "#b2182b", "undecided": "#b8860b"}
 PAPER, OLDER = "#222222", "#8a9ab0"
 
@@ -44,7 +44,7 @@ def draw(figures: Sequence[Mapping[str, Any]], path: Path) -> None:
         for claim, (title, change, ours) in zip(figures, lines_of(figures), strict=True):
             if claim["paper"] != paper:
                 paper, place = claim["paper"], place + 1
-                axes.text(-LIMIT, place - 1, paper, fontweight="bold", va="center")
+                axes.text(-LIMIT + 4, place - 1, paper, fontweight="bold", va="center")
             labels.append((place, title))
             axes.axhline(place, color="#eeeeee", linewidth=0.6, zorder=0)
             if change is not None:
@@ -58,7 +58,11 @@ def draw(figures: Sequence[Mapping[str, Any]], path: Path) -> None:
                 _point(axes, each["difference"], at, colour, "o", ends.get("low"), ends.get("high"))
             place += 1
         axes.axvline(0, color="#555555", linewidth=0.8, zorder=0)
-        axes.set_xlim(-LIMIT - 0.6, LIMIT + 0.6)
+        axes.set_xscale("symlog", linthresh=LINEAR, linscale=2)
+        axes.set_xlim(-LIMIT, LIMIT)
+        ticks = (-50, -10, -5, 0, 5, 10, 50)
+        axes.set_xticks(ticks, [f"{tick:+d}".replace("+0", "0") for tick in ticks])
+        axes.minorticks_off()
         axes.set_ylim(place, -0.8)
         axes.set_yticks([at for at, _ in labels], [text for _, text in labels])
         axes.tick_params(axis="y", length=0)
@@ -78,12 +82,8 @@ def draw(figures: Sequence[Mapping[str, Any]], path: Path) -> None:
 
 
 def _point(axes: Any, value: float, place: float, colour: str, marker: str, low: Any, high: Any) -> None:
-    """A difference with its interval; beyond the axis it is at the edge, with its number."""
-    inside = max(-LIMIT, min(LIMIT, value))
+    """A difference with its interval."""
     if low is not None:
-        axes.plot([max(-LIMIT, min(LIMIT, low)), max(-LIMIT, min(LIMIT, high))], [place, place], color=colour, lw=1)
-    size = 4.5 if marker == "D" else 3
-    axes.plot([inside], [place], marker=marker, color=colour, markersize=size, zorder=3 if marker == "D" else 2)
-    if inside != value:
-        align, shift = ("right", -0.5) if value > 0 else ("left", 0.5)
-        axes.text(inside + shift, place, f"{value:+.0f}", ha=align, va="center", color=colour, fontsize=6.5)
+        axes.plot([low, high], [place, place], color=colour, linewidth=1)
+    size, over = (4.5, 3) if marker == "D" else (3, 2)
+    axes.plot([value], [place], marker=marker, color=colour, markersize=size, zorder=over)

@@ -48,7 +48,7 @@ def runner(tmp_path):
     group = {
         "base": "base",
         "text": "text",
-        "all": {"steps": 2},
+        "all": {"method": "mlm"},
         "rates": [1e-5, 1e-4, 1e-3],
         "dev": "d",
         "test": ["t"],
