@@ -87,7 +87,11 @@ SIZE, LONGEST, COMMON = 256, 128, 1e-3
 by root 2."""
 STIFF, STEPS, ROUNDS = 0.04, 20, 2
 """Weight of the start beside a text that says as much, steps of the solver, and how often lengths are fitted."""
-UNNATURAL, SHORT, ASKED = ("cover-lists", "cover-swapped", "wordnet"), ("dialogue", "made", "queries"), "queries"
+UNNATURAL, SHORT, ASKED = (
+    ("cover-lists", "cover-swapped", "wordnet", "words"),
+    ("dialogue", "made", "queries"),
+    "queries",
+)
 """Sources: no language as it is spoken or written, what counts thrice in the solution, and twice after."""
 PASSAGES = "+whole"
 """How the names of sources of whole passages end."""

@@ -1,0 +1,328 @@
+"""The multilingual table that ships: multilingual-e5-small's vectors of texts in 28 languages, by least squares.
+
+    python experiments/multilingual_text.py ... --output OUT/text
+    python experiments/multilingual.py vectors --teacher E5 --output OUT     # continues after an interruption
+    python experiments/multilingual.py table   --teacher E5 --output OUT     # OUT/bundled-multilingual
+    python experiments/multilingual.py score   --teacher E5 --output OUT --data DATA --clones CLONES --lists LISTS \
+        MODEL ...
+
+E5 is a sentence-transformers directory of multilingual-e5-small. Its prefixes are used as published: `query: ` for what
+is short, `passage: ` for what is long. A translation aims at the mean of its own vector and its original's, so that the
+languages share one space. The vocabulary holds whole frequent words and the pieces of E5's tokenizer that the other
+words need. Rows are solved for as in `closed_form.py`, trained a little by its losses, and stored in 8 bits.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from collections import Counter
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import bm25s
+import numpy as np
+import pyarrow.parquet as pq
+import scipy.sparse as sparse
+import torch
+from sentence_transformers import SentenceTransformer
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))  # what benchmarks and experiments share
+
+from bundled import rounded, save_half
+from closed_form import LONGEST, PASSAGES, finished, solved, trained
+from multilingual_text import LANGUAGES, described, held_out, shown, tatoeba
+from scipy.stats import spearmanr
+from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+
+from selfsent.data.vector_files import unit
+from selfsent.files import write_text
+from selfsent.lexical.analyzer import Analyzer
+
+AT_ONCE, LONG = 4096, 25
+"""Texts whose vectors make one file, and words from which a text is a passage."""
+STEMS = {"de": "german", "es": "spanish", "fr": "french", "it": "italian", "ru": "russian", "ja": None}
+"""Languages of known-item search, and their stemmers."""
+ROWS, WHOLE, COURSES, BITS = 64_000, 4_000, 2, 9
+"""Tokens; whole words of each language among the candidates; courses of training; bits of a number as it ships."""
+
+
+def texts_of(output: Path) -> dict[str, list[dict[str, str]]]:
+    """The texts of each language, and the originals of translations as a language of their own."""
+    found = {
+        path.stem: [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        for path in sorted((output / "text").glob("*.jsonl"))
+    }
+    originals = dict.fromkeys(row["english"] for rows in found.values() for row in rows if row.get("english"))
+    return {**found, "originals": [{"text": text, "kind": "message"} for text in originals]}
+
+
+def prompted(row: dict[str, str]) -> str:
+    """A text behind the teacher's prefix."""
+    return ("passage: " if len(row["text"].split()) > LONG else "query: ") + row["text"]
+
+
+def read_by_teacher(output: Path, teacher: Path) -> None:
+    """The teacher's vectors of all texts; files that are there stay."""
+    (output / "vectors").mkdir(exist_ok=True)
+    torch.set_num_threads(1)
+    model = SentenceTransformer(str(teacher), device="cpu", model_kwargs={"dtype": torch.bfloat16})
+    model.max_seq_length = 160
+    for language, rows in texts_of(output).items():
+        for first in range(0, len(rows), AT_ONCE):
+            file = output / "vectors" / f"{language}.{first // AT_ONCE:03}.npy"
+            if file.is_file() or language == "originals":
+                continue
+            some = [prompted(row) for row in rows[first : first + AT_ONCE]]
+            np.save(part := file.with_suffix(".part.npy"), encoded(model, some))
+            part.rename(file)
+            print(file.stem, flush=True)
+    done, names = output / "vectors" / "originals.npz", [row["text"] for row in texts_of(output)["originals"]]
+    known: dict[str, Any] = {}
+    if done.is_file():
+        before = np.load(done)
+        known = dict(zip(before["texts"].tolist(), before["vectors"], strict=True))
+    missing = [name for name in names if name not in known]
+    for first in range(0, len(missing), AT_ONCE):
+        some = missing[first : first + AT_ONCE]
+        known.update(zip(some, encoded(model, ["query: " + name for name in some]), strict=True))
+        print("originals", len(missing) - first, flush=True)
+    np.savez(done, texts=np.array(names), vectors=np.stack([known[name] for name in names]))
+
+
+def encoded(model: SentenceTransformer, texts: list[str]) -> np.ndarray:
+    """Vectors of texts, (texts, d) in half precision."""
+    return model.encode(texts, batch_size=128, convert_to_tensor=True).float().numpy().astype(np.float16)
+
+
+def normalizer() -> normalizers.Normalizer:
+    """Compatibility forms, lower case, and the Turkish dotted capital as one letter."""
+    return normalizers.Sequence(
+        [normalizers.NFKC(), normalizers.Replace("İ", "i"), normalizers.Lowercase(), normalizers.Replace("\u0307", "")]
+    )
+
+
+def splitter() -> pre_tokenizers.PreTokenizer:
+    """Words and signs; the piece that begins one begins with ▁."""
+    parts = [
+        pre_tokenizers.WhitespaceSplit(),
+        pre_tokenizers.Punctuation(),
+        pre_tokenizers.Digits(individual_digits=False),
+    ]
+    return pre_tokenizers.Sequence([*parts, pre_tokenizers.Metaspace(replacement="▁", prepend_scheme="always")])
+
+
+def unigrams(pieces: dict[str, float]) -> Tokenizer:
+    """A tokenizer of pieces and their log probabilities."""
+    known = [("[PAD]", 0.0), ("[UNK]", 0.0), *pieces.items()]
+    tokenizer = Tokenizer(models.Unigram(known, unk_id=1, byte_fallback=False))
+    tokenizer.normalizer, tokenizer.pre_tokenizer = normalizer(), splitter()
+    tokenizer.add_special_tokens(["[PAD]", "[UNK]"])
+    return tokenizer
+
+
+def word_shares(texts: dict[str, list[dict[str, str]]]) -> dict[str, Counter[str]]:
+    """Words of each language and their shares: of running text, and of the list of words by Zipf's law."""
+    normal, split, found = normalizer(), splitter(), {}
+    for language, rows in texts.items():
+        running: Counter[str] = Counter()
+        listed: Counter[str] = Counter()
+        for row in rows:
+            words = [word for word, _ in split.pre_tokenize_str(normal.normalize_str(row["text"]))]
+            if row["kind"] == "word":
+                listed.update({word: 1 / (len(listed) + 10) for word in words[:1]})
+            else:
+                running.update(words)
+        found[language] = Counter()
+        for counts in (running, listed):
+            total = sum(counts.values()) or 1
+            for word, count in counts.items():
+                found[language][word] += count / total
+    return found
+
+
+def vocabulary(texts: dict[str, list[dict[str, str]]], teacher: Path) -> Tokenizer:
+    """Frequent words of each language, and the teacher's pieces that the other words need.
+
+    Two rounds of counting: with all candidates, and with those that were used most.
+    """
+    shares = word_shares(texts)
+    model = json.loads((teacher / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
+    pieces = {piece: score for piece, score in model[4:] if piece == normalizer().normalize_str(piece) and piece != "▁"}
+    for language, counts in shares.items():
+        bare = language in ("ja", "zh")
+        for word, share in counts.most_common(WHOLE):
+            for name in {word, word[1:]} if bare else {word}:
+                if name and len(name) < 20:
+                    pieces[name] = max(pieces.get(name, -99.0), math.log(share / len(shares)))
+    pieces["▁"] = -12.0
+    letters = {sign for counts in shares.values() for word in counts for sign in word}
+    pieces.update({sign: -16.0 for sign in letters if sign not in pieces})
+    for most in (2 * ROWS, ROWS):
+        tokenizer, used = unigrams(pieces), Counter(dict.fromkeys(letters, 1e-9))
+        for counts in shares.values():
+            words = list(counts)
+            for word, read in zip(
+                words, tokenizer.encode_batch([word.replace("▁", " ") for word in words]), strict=True
+            ):
+                used.update(dict.fromkeys(read.tokens, counts[word]))
+        kept = [piece for piece, _ in used.most_common(most) if piece not in ("[PAD]", "[UNK]")]
+        total = sum(used.values())
+        pieces = {piece: math.log(used[piece] / total) for piece in kept}
+        pieces["▁"] = pieces.get("▁", -12.0)
+    return unigrams(pieces)
+
+
+def known_texts(output: Path, tokenizer: Tokenizer) -> tuple[sparse.csr_matrix, np.ndarray, np.ndarray]:
+    """Counts of tokens (texts, vocabulary), goals (texts, d) and the language of each text."""
+    texts = texts_of(output)
+    originals = np.load(output / "vectors" / "originals.npz")
+    place = {text: row for row, text in enumerate(originals["texts"].tolist())}
+    lines, goals, names = [], [], []
+    for language, rows in texts.items():
+        if language == "originals":
+            files = [originals["vectors"]]
+        else:
+            files = [np.load(file) for file in sorted((output / "vectors").glob(f"{language}.*.npy"))]
+        vectors = unit(np.concatenate(files).astype(np.float32))
+        for number, row in enumerate(rows):
+            if row.get("english"):
+                vectors[number] += unit(originals["vectors"][place[row["english"]]][None].astype(np.float32))[0]
+        lines += [row["text"] for row in rows]
+        goals.append(unit(vectors))
+        kinds = {"word": "words", "passage": language + PASSAGES}
+        names += [kinds.get(row["kind"], language) for row in rows]
+    read = tokenizer.encode_batch_fast(lines, add_special_tokens=False)
+    ids = [text.ids[:LONGEST] for text in read]
+    places = (np.repeat(np.arange(len(ids)), [len(row) for row in ids]), np.concatenate(ids).astype(int))
+    counts = sparse.csr_matrix((np.ones(len(places[0]), np.float32), places), (len(ids), tokenizer.get_vocab_size()))
+    some = np.flatnonzero(np.diff(counts.indptr))
+    return counts[some], np.concatenate(goals)[some], np.array(names)[some]
+
+
+def own_vectors(output: Path, tokenizer: Tokenizer, teacher: Path) -> np.ndarray:
+    """The teacher's vectors of single tokens, (vocabulary, d)."""
+    names = [piece for piece, _ in sorted(tokenizer.get_vocab().items(), key=lambda piece: piece[1])]
+    file = output / "vectors" / "tokens.npz"
+    if not file.is_file() or np.load(file)["texts"].tolist() != names:
+        model = SentenceTransformer(str(teacher), device="cpu", model_kwargs={"dtype": torch.bfloat16})
+        vectors = encoded(model, ["query: " + name.replace("▁", " ").strip() for name in names])
+        np.savez(file, texts=np.array(names), vectors=vectors)
+    return unit(np.load(file)["vectors"].astype(np.float32))
+
+
+def make(output: Path, teacher: Path) -> None:
+    """The table as it would ship: OUT/bundled-multilingual."""
+    torch.manual_seed(0)
+    tokenizer = vocabulary({name: rows for name, rows in texts_of(output).items() if name != "originals"}, teacher)
+    told = known_texts(output, tokenizer)
+    print(told[0].shape, "texts and tokens", flush=True)
+    solution = solved(*told, own_vectors(output, tokenizer, teacher))
+    print("solved", flush=True)
+    np.savez(output / "solution.npz", *solution)
+    courses = [trained(*told, solution, seed).numpy() for seed in range(COURSES)]
+    weight = finished(sum(course / np.linalg.norm(course) for course in courses), told[0], tokenizer.get_vocab())
+    model = SentenceTransformer(modules=[StaticEmbedding(tokenizer, rounded(weight, BITS).numpy())])
+    save_half(model, output / "bundled-multilingual")
+
+
+def stsb(model: Any, data: Path) -> dict[str, float]:
+    """Spearman on STS-B's test pairs of each language that has them."""
+    found = {}
+    for language in ("en", "de", "es", "fr", "ar", "tr"):
+        folder = data / ("PhilipMay/stsb_multi_mt" if language in ("en", "de", "es", "fr") else "Huertas97/mSTSb")
+        columns = pq.read_table(folder / language / "test.parquet").to_pydict()
+        one, other, score = (columns[name] for name in list(columns)[:3])
+        cosines = (unit(model(one)) * unit(model(other))).sum(1)
+        found[f"stsb-{language}"] = 100 * float(spearmanr(cosines, score).statistic)
+    return found
+
+
+def translations(model: Any, clones: Path) -> dict[str, float]:
+    """Share of Tatoeba's sentences whose nearest neighbour is their translation, the mean of both directions."""
+    found = {}
+    for language, (*_, code) in LANGUAGES.items():
+        if code:
+            sides = [shown(clones / "LASER", tatoeba(code, side)).splitlines() for side in (code, "eng")]
+            one, other = (unit(model(side)) for side in sides)
+            scores, right = one @ other.T, np.arange(len(one))
+            found[f"tatoeba-{language}"] = 50 * float(
+                (scores.argmax(1) == right).mean() + (scores.argmax(0) == right).mean()
+            )
+    return found
+
+
+def known_items(model: Any, lists: Path, language: str, across: bool = False) -> dict[str, float]:
+    """MRR@10 of finding a package's description by its line, by cosine, by BM25 and by both.
+
+    Args:
+        model: texts to vectors.
+        lists: Debian's translated descriptions.
+        language: of the lines, and of the descriptions unless `across`.
+        across: whether descriptions are in English.
+    """
+    own = {package: (title, text) for package, title, text in described(lists, language) if held_out(package)}
+    english = {package: text for package, _, text in described(lists, "en") if package in own}
+    rows = [(english[name] if across else text, title) for name, (title, text) in own.items() if name in english]
+    distinct = dict(row for row in rows if len(row[0]) > 40)
+    texts, titles = list(distinct)[:3000], list(distinct.values())[:3000]
+    dense = unit(model(titles)) @ unit(model(texts)).T
+    lexical = np.stack([np.zeros(len(texts), np.float32) for _ in titles])
+    stemmed = Analyzer(None if across else STEMS[language])
+    retriever = bm25s.BM25()
+    retriever.index([stemmed(text) for text in texts], show_progress=False)
+    for row, title in enumerate(titles):
+        words = stemmed(title)
+        if words:
+            lexical[row] = retriever.get_scores(words)
+    both = dense / dense.std(1, keepdims=True) + 1.5 * lexical / np.maximum(lexical.std(1, keepdims=True), 1e-9)
+    name = f"known-{language}{'-en' if across else ''}"
+    return {
+        f"{name}-{kind}": reciprocal(scores) for kind, scores in (("cosine", dense), ("bm25", lexical), ("both", both))
+    }
+
+
+def reciprocal(scores: np.ndarray) -> float:
+    """Mean reciprocal rank within ten, of the diagonal."""
+    ranks = (scores > scores.diagonal()[:, None]).sum(1) + 1
+    return 100 * float(np.where(ranks <= 10, 1 / ranks, 0).mean())
+
+
+def score(models: list[str], options: argparse.Namespace) -> None:
+    """Print and keep what tables and the teacher reach."""
+    for name in models:
+        path = options.teacher if name == "teacher" else Path(name)
+        loaded = SentenceTransformer(str(path), device="cpu")
+        prompt = "query: " if name == "teacher" else None
+        model = partial(loaded.encode, prompt=prompt, batch_size=64, show_progress_bar=False)
+        found = stsb(model, options.data) | translations(model, options.clones)
+        if name != "teacher":
+            for language in STEMS:
+                found |= known_items(model, options.lists, language)
+                found |= known_items(model, options.lists, language, across=True)
+        write_text(options.output / f"scores-{Path(name).name}.json", json.dumps(found, indent=1))
+        print(name, json.dumps({key: round(value, 1) for key, value in found.items()}), flush=True)
+
+
+def main() -> None:
+    """Run one stage."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("stage", choices=("vectors", "table", "score"))
+    parser.add_argument("models", nargs="*", help="to be scored: directories, or `teacher`")
+    for name in ("teacher", "output", "data", "clones", "lists"):
+        parser.add_argument(f"--{name}", type=Path)
+    options = parser.parse_args()
+    if options.stage == "vectors":
+        read_by_teacher(options.output, options.teacher)
+    elif options.stage == "table":
+        make(options.output, options.teacher)
+    else:
+        score(options.models, options)
+
+
+if __name__ == "__main__":
+    main()
