@@ -47,7 +47,7 @@ AT_ONCE, LONG = 4096, 25
 """Texts whose vectors make one file, and words from which a text is a passage."""
 STEMS = {"de": "german", "es": "spanish", "fr": "french", "it": "italian", "ru": "russian", "ja": None}
 """Languages of known-item search, and their stemmers."""
-ROWS, WHOLE, COURSES, BITS = 64_000, 4_000, 2, 9
+ROWS, WHOLE, COURSES, BITS = 64_000, 4_000, 1, 9
 """Tokens; whole words of each language among the candidates; courses of training; bits of a number as it ships."""
 
 
@@ -172,7 +172,7 @@ def vocabulary(texts: dict[str, list[dict[str, str]]], teacher: Path) -> Tokeniz
                 used.update(dict.fromkeys(read.tokens, counts[word]))
         kept = [piece for piece, _ in used.most_common(most) if piece not in ("[PAD]", "[UNK]")]
         total = sum(used.values())
-        pieces = {piece: math.log(used[piece] / total) for piece in kept}
+        pieces = {piece: round(math.log(used[piece] / total), 3) for piece in kept}
         pieces["▁"] = pieces.get("▁", -12.0)
     return unigrams(pieces)
 
@@ -193,7 +193,7 @@ def known_texts(output: Path, tokenizer: Tokenizer) -> tuple[sparse.csr_matrix, 
             if row.get("english"):
                 vectors[number] += unit(originals["vectors"][place[row["english"]]][None].astype(np.float32))[0]
         lines += [row["text"] for row in rows]
-        goals.append(unit(vectors))
+        goals.append(unit(centred(vectors, np.array([row["kind"] == "word" for row in rows]))))
         kinds = {"word": "words", "passage": language + PASSAGES}
         names += [kinds.get(row["kind"], language) for row in rows]
     read = tokenizer.encode_batch_fast(lines, add_special_tokens=False)
@@ -204,6 +204,14 @@ def known_texts(output: Path, tokenizer: Tokenizer) -> tuple[sparse.csr_matrix, 
     return counts[some], np.concatenate(goals)[some], np.array(names)[some]
 
 
+def centred(vectors: np.ndarray, groups: np.ndarray) -> np.ndarray:
+    """Vectors without the mean of their group: the teacher's cosines lie between 0.7 and 1, and tell the language."""
+    found = vectors.copy()
+    for group in np.unique(groups):
+        found[groups == group] -= vectors[groups == group].mean(0)
+    return found
+
+
 def own_vectors(output: Path, tokenizer: Tokenizer, teacher: Path) -> np.ndarray:
     """The teacher's vectors of single tokens, (vocabulary, d)."""
     names = [piece for piece, _ in sorted(tokenizer.get_vocab().items(), key=lambda piece: piece[1])]
@@ -212,13 +220,18 @@ def own_vectors(output: Path, tokenizer: Tokenizer, teacher: Path) -> np.ndarray
         model = SentenceTransformer(str(teacher), device="cpu", model_kwargs={"dtype": torch.bfloat16})
         vectors = encoded(model, ["query: " + name.replace("▁", " ").strip() for name in names])
         np.savez(file, texts=np.array(names), vectors=vectors)
-    return unit(np.load(file)["vectors"].astype(np.float32))
+    vectors = np.load(file)["vectors"].astype(np.float32)
+    return unit(centred(vectors, np.zeros(len(vectors))))
 
 
 def make(output: Path, teacher: Path) -> None:
     """The table as it would ship: OUT/bundled-multilingual."""
     torch.manual_seed(0)
-    tokenizer = vocabulary({name: rows for name, rows in texts_of(output).items() if name != "originals"}, teacher)
+    known = output / "tokenizer.json"
+    if not known.is_file():
+        texts = {name: rows for name, rows in texts_of(output).items() if name != "originals"}
+        vocabulary(texts, teacher).save(str(known))
+    tokenizer = Tokenizer.from_file(str(known))
     told = known_texts(output, tokenizer)
     print(told[0].shape, "texts and tokens", flush=True)
     solution = solved(*told, own_vectors(output, tokenizer, teacher))
@@ -267,7 +280,11 @@ def known_items(model: Any, lists: Path, language: str, across: bool = False) ->
     """
     own = {package: (title, text) for package, title, text in described(lists, language) if held_out(package)}
     english = {package: text for package, _, text in described(lists, "en") if package in own}
-    rows = [(english[name] if across else text, title) for name, (title, text) in own.items() if name in english]
+    rows = [
+        (english[name] if across else text, title)
+        for name, (title, text) in own.items()
+        if name in english and text != english[name] and not set(title.split()) & set(english[name].split())
+    ]
     distinct = dict(row for row in rows if len(row[0]) > 40)
     texts, titles = list(distinct)[:3000], list(distinct.values())[:3000]
     dense = unit(model(titles)) @ unit(model(texts)).T
