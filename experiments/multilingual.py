@@ -305,7 +305,7 @@ def known_items(model: Any, lists: Path, language: str, across: bool = False) ->
 
 def reciprocal(scores: np.ndarray) -> float:
     """Mean reciprocal rank within ten, of the diagonal."""
-    ranks = (scores > scores.diagonal()[:, None]).sum(1) + 1
+    ranks = (scores >= scores.diagonal()[:, None]).sum(1)  # ties are lost
     return 100 * float(np.where(ranks <= 10, 1 / ranks, 0).mean())
 
 
