@@ -12,6 +12,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from selfsent.augment.augmenter import Augmenter
 from selfsent.augment.make import with_views
 from selfsent.augment.registry import parse_augmenters
@@ -26,9 +28,12 @@ from selfsent.evaluation.tasks.context import CONTEXT
 from selfsent.exam.draw import Exam
 from selfsent.exam.warranty import held_exam, warranty
 from selfsent.files import remove, write_json, write_text
+from selfsent.lexical import language_code
+from selfsent.lexical.analyzer import SAMPLED
 from selfsent.methods import METHODS, get_method, method_of
 from selfsent.methods.method import MethodOptions
 from selfsent.models.base_info import BaseInfo
+from selfsent.models.bases import BUNDLED, table_for
 from selfsent.models.loading import load_encoder
 from selfsent.models.merge import WeightInterpolation
 from selfsent.models.saved import is_cross_encoder, needs_selfsent
@@ -104,7 +109,7 @@ class Request:
             raise SettingsError(f"views= makes two views, and {method.name} reads one: {advice}")
         if plan.keep_adapter and self.run_config.warranty is not None:
             raise SettingsError("a warranty mixes whole weights: leave out keep_adapter")
-        return CheckedRun(self, plan, augmenters, base)
+        return CheckedRun(replace(self, changes=changes) if self.method else self, plan, augmenters, base)
 
 
 @dataclass(frozen=True)
@@ -147,11 +152,14 @@ def _prepared(corpus: Corpus, checked: CheckedRun, progress: Progress) -> tuple[
     """
     request, plan, augmenters = checked.request, checked.plan, checked.augmenters
     notice, dev = progress.notice, request.run_config.dev
+    base = checked.base or _table_for(corpus, plan, notice)
     if request.method is None:
-        plan, reason = default_plan(corpus, checked.base, **request.changes)
+        plan, reason = default_plan(corpus, base, **request.changes)
         notice(f"training with {plan.method.name}, as {reason}; `method` chooses another")
         if line := single_sentences(Situation(plan, corpus)):
             notice(line)
+    elif base is not checked.base:
+        plan = Plan.resolve(plan.method, base, **request.changes)
     if augmenters:
         if rank() == 0:
             advance = partial(progress.count, "making views", total=len(corpus))
@@ -168,6 +176,18 @@ def _prepared(corpus: Corpus, checked: CheckedRun, progress: Progress) -> tuple[
     hold_out = replace(hold_out, train=rows_with_neighbours(plan, corpus, hold_out.train, notice))
     hold_out = hold_out.thinned(request.run_config.sentences)
     return PreparedRun.of(corpus, plan, hold_out.train), hold_out
+
+
+def _table_for(corpus: Corpus, plan: Plan, notice: Notice) -> BaseInfo | None:
+    """The multilingual table where the English one is the default and the text is surely in another language."""
+    if plan.base_info.name != BUNDLED:
+        return None
+    sample = np.unique(np.linspace(0, len(corpus) - 1, SAMPLED).astype(np.int64))
+    table = table_for(language_code(corpus.texts(sample)))
+    if table == BUNDLED:
+        return None
+    notice(f"the text is not English: training starts from {table} (base={BUNDLED} would take the English table)")
+    return BaseInfo.read(table)
 
 
 def train_once(source: Source, checked: CheckedRun, progress: Progress) -> Run:

@@ -17,10 +17,14 @@ from selfsent.models.new_bases import NewBase, make_base
 from selfsent.models.saved import adapter_config, modules_of, transformer_folder
 from selfsent.naming import name_of
 
-BUNDLED, ENCODER, RAW = "bundled", "bundled-encoder", "bundled-raw"
-SHIPPED = {BUNDLED: "static", ENCODER: "encoder", RAW: "raw"}
-"""The encoders that ship with selfsent, and their directories: distilled from a teacher, static embeddings and a
-transformer; and from raw text alone, without teacher or label, a transformer."""
+BUNDLED, MULTILINGUAL, ENCODER, RAW = "bundled", "bundled-multilingual", "bundled-encoder", "bundled-raw"
+SHIPPED = {BUNDLED: "static", MULTILINGUAL: "multilingual", ENCODER: "encoder", RAW: "raw"}
+"""The encoders that ship with selfsent, and their directories: distilled from a teacher, static embeddings (English and
+multilingual) and a transformer; and from raw text alone, without teacher or label, a transformer."""
+LANGUAGES_OF_MULTILINGUAL = frozenset(
+    ("ar", "cs", "da", "de", "el", "en", "es", "fa", "fi", "fr", "he", "hi", "hu", "id", "it", "ja", "ko", "nl", "no")
+) | {"pl", "pt", "ro", "ru", "sv", "tr", "uk", "vi", "zh"}
+"""Languages whose texts `bundled-multilingual` was made from, by their ISO 639 codes."""
 _KINDS = "a base encoder is a directory, a hub id, or 'bundled' or another that ships with selfsent"
 _HUB_FILES = ["README.md", "*.json", "*.txt", "*.jinja", "*.model", "*.safetensors", "*/*.json", "*/*.safetensors"]
 _PART = re.compile(r"[\w.-]+\.safetensors")
@@ -74,6 +78,19 @@ def resolve(base: str | os.PathLike[str]) -> Path:
         _warn_of_hub(name)
     refuse_unsafe(found)
     return found
+
+
+def table_for(language: str | None) -> str:
+    """The table that ships for texts in a language.
+
+    Args:
+        language: its ISO 639 code; None where it is unsure.
+
+    Example:
+        >>> table_for("de"), table_for("en"), table_for(None)
+        ('bundled-multilingual', 'bundled', 'bundled')
+    """
+    return MULTILINGUAL if language in LANGUAGES_OF_MULTILINGUAL - {"en"} else BUNDLED
 
 
 def files_of(directory: Path) -> tuple[tuple[str, int, int], ...]:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from selfsent.data.corpus.clean import UNSPACED
+from selfsent.lexical import language_code
+from selfsent.models.bases import BUNDLED, table_for
 from selfsent.models.encoding import token_ids
 from selfsent.models.table import Table
 
@@ -34,11 +36,16 @@ def reading_notice(model: Model, texts: Sequence[str]) -> str | None:
     """Notice shown when an encoder can hardly read some sentences, or was made for another language; mostly None."""
     if (share := unknown_share(model, texts)) >= UNKNOWN:
         fact = f"{share:.0%} of the tokens are unknown to this encoder"
+        table = table_for(language_code(texts))
         advice = "it can hardly read this text, choose another one, or add `clean` where the texts hold markup or URLs"
+        if table != BUNDLED:
+            advice = f"it can hardly read this text, which {table} can"
         return f"{fact}: {advice}"
     if (pieces := pieces_of_a_word(model, texts)) >= PIECES and model.vocabulary_size in _ONE_LANGUAGE:
         fact = f"it splits the words of this text into {pieces:.1f} pieces each, where 1.1 to 1.4 are normal"
-        return f"this encoder was probably made for another language: {fact}; choose another one"
+        table = table_for(language_code(texts))
+        advice = "choose another one" if table == BUNDLED else f"{table} knows this one"
+        return f"this encoder was probably made for another language: {fact}; {advice}"
     return None
 
 
