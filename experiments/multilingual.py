@@ -313,7 +313,7 @@ def score(models: list[str], options: argparse.Namespace) -> None:
     """Print and keep what tables and the teacher reach."""
     for name in models:
         path = options.teacher if name == "teacher" else Path(name)
-        loaded = SentenceTransformer(str(path), device="cpu")
+        loaded = SentenceTransformer(str(path), device="cpu").float()
         prompt = "query: " if name == "teacher" else None
         model = partial(loaded.encode, prompt=prompt, batch_size=64, show_progress_bar=False)
         found = stsb(model, options.data) | translations(model, options.clones)

@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 import tiny
 
 
@@ -141,3 +143,15 @@ def test_a_column_that_goes_with_the_text_is_told(train, tmp_path):
     pairs = train("--text-columns", "Title,text", corpus=tickets, output=tmp_path / "two")
     assert pairs.status == 0
     assert "the table has" not in pairs.err
+
+
+@pytest.mark.parametrize(("options", "base"), [((), "bundled-multilingual"), (("--base", "bundled"), "bundled")])
+def test_training_starts_from_the_table_of_the_language(options, base, selfsent, tmp_path):
+    lines = [f"Der Drucker in Zimmer {number} antwortet seit gestern nicht mehr" for number in range(40)]
+    (tmp_path / "texte.txt").write_text("\n".join(lines), encoding="utf-8")
+
+    done = selfsent("train", tmp_path / "texte.txt", "--output", tmp_path / "run", "--steps", 1, *options)
+
+    assert done.status == 0, done.err
+    assert record(tmp_path / "run")["config"]["base"] == base
+    assert ("the text is not English" in done.err) == (base != "bundled")
