@@ -30,6 +30,16 @@ def test_search_is_exact(encoder, corpus, sentences, chunk, monkeypatch):
     assert found[1][0][:4] == (3, *[pytest.approx(1, abs=1e-5)] * 2, 0)
 
 
+def test_a_text_without_tokens_has_cosine_zero(encoder, corpus, sentences, monkeypatch):
+    vectors = encode(encoder, sentences)
+    vectors[69] = 0
+    monkeypatch.setattr("selfsent.search.vectors.encode_stream", lambda *_: iter([vectors]))
+    (hits,) = search(encoder, corpus, [sentences[3]], top=1000, lexical_weight=0)
+    assert hits[0].row == 3
+    assert len(hits) == 70
+    assert {hit.row: hit.dense_score for hit in hits}[69] == 0
+
+
 def test_more_is_asked_for_than_there_is(encoder, corpus):
     (hits,) = search(encoder, corpus, ["ba"], top=1000)
     assert sorted(hit.row for hit in hits) == list(range(70))

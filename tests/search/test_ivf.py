@@ -42,6 +42,14 @@ def test_lists_are_searched_until_enough_is_found(monkeypatch):
     assert probed < lists.nprobe <= lists.nlist
 
 
+def test_copies_hide_no_other_row():
+    others = in_groups(30)
+    vectors = np.concatenate([np.repeat(others[:1], 3000, axis=0), others[1:]])
+    lists = filled(vectors)
+    lists.tune(0.3)
+    assert lists.search(others[1:], 1)[1][:, 0].tolist() == list(range(3000, len(vectors)))
+
+
 def test_vectors_come_back_from_lists_and_from_a_file(tmp_path):
     vectors = in_groups(30)
     lists = filled(vectors)

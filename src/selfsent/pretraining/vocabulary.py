@@ -25,6 +25,14 @@ characters takes minutes."""
 _COVERED = 0.9999
 """Share of the characters of the text covered by the alphabet."""
 _TOO_LONG = re.compile(rf"\S{{{_LONGEST_WORD}}}(?=\S)")
+_ACCENTS = (
+    r"[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f\u0591-\u05bd\u05bf\u05c1-\u05c2\u05c4-\u05c5\u05c7"
+    r"\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7-\u06e8\u06ea-\u06ed]"
+)
+"""Combining accents, and the signs of Hebrew and Arabic that readers do without; those of Japanese, Thai and
+Indic scripts make another word."""
+_UNSPACED_PART = rf"[\p{{Thai}}\p{{Lao}}\p{{Myanmar}}\p{{Khmer}}\p{{Hiragana}}\p{{Katakana}}]{{1,{_LONGEST_WORD}}}"
+"""What is a word where words have no spaces between them: WordPiece takes a whole sentence for an unknown one."""
 
 
 Text = Corpus | str | Path | Sequence[str] | Callable[[], Corpus]
@@ -69,8 +77,8 @@ def train_vocabulary(corpus: Corpus, options: VocabularyOptions, notice: Callabl
     """A tokenizer trained on the corpus, or on an even sample of it where it is huge; WordPiece is the same every time.
 
     All text is brought into Unicode NFKC, and the Arabic tatweel, which only stretches words, is dropped. An uncased
-    vocabulary lowers letters and drops accents and Arabic vowel signs; I, İ, i and ı become one letter, since lowering
-    alone would spell a Turkish word differently at the beginning of a sentence and within it.
+    vocabulary lowers letters and drops accents and the vowel signs of Arabic and Hebrew; I, İ, i and ı become one
+    letter, since lowering alone would spell a Turkish word differently at the beginning of a sentence and within it.
 
     Args:
         corpus: the sentences, in any language or several; characters that are all but absent become unknown.
@@ -82,19 +90,21 @@ def train_vocabulary(corpus: Corpus, options: VocabularyOptions, notice: Callabl
     Raises:
         SettingsError: the alphabet alone fills the vocabulary.
     """
-    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+    from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
     from transformers import PreTrainedTokenizerFast
 
     size, words = options.vocabulary_size, options.vocabulary_kind == "wordpiece"
     special, single, pair = _SPECIAL[options.vocabulary_kind]
     notice(f"vocabulary: at most {size:,} pieces of {corpus.report.counted(len(corpus))}")
     tokenizer = Tokenizer(models.WordPiece(unk_token=special["unk"]) if words else models.Unigram())
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer() if words else pre_tokenizers.Metaspace()
+    parts = [pre_tokenizers.BertPreTokenizer(), pre_tokenizers.Split(Regex(_UNSPACED_PART), "isolated")]
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(parts) if words else pre_tokenizers.Metaspace()
     tokenizer.decoder = decoders.WordPiece() if words else decoders.Metaspace()
     steps = [normalizers.NFKC(), normalizers.Replace(_TATWEEL, "")]
     steps += [] if options.cased else [normalizers.Replace(_DOTLESS, "i")]
-    steps += [normalizers.BertNormalizer(lowercase=not options.cased, handle_chinese_chars=words)]
+    steps += [normalizers.BertNormalizer(lowercase=not options.cased, strip_accents=False, handle_chinese_chars=words)]
     # Accents are dropped from decomposed text; the rest is composed again for Korean.
+    steps += [] if options.cased else [normalizers.NFD(), normalizers.Replace(Regex(_ACCENTS), "")]
     tokenizer.normalizer = normalizers.Sequence([*steps, normalizers.NFC()])
     normal = tokenizer.normalizer.normalize_str
     alphabet = _alphabet(map(normal, _sample(corpus, _FOR_ALPHABET)))
