@@ -26,7 +26,7 @@ from selfsent.evaluation.hold_out import HoldOut
 from selfsent.evaluation.suites import TASKS
 from selfsent.evaluation.tasks.context import CONTEXT
 from selfsent.exam.draw import Exam
-from selfsent.exam.warranty import held_exam, warranty
+from selfsent.exam.warranty import held_exam, titles_find_texts, warranty
 from selfsent.files import remove, write_json, write_text
 from selfsent.lexical import language_code
 from selfsent.lexical.analyzer import SAMPLED
@@ -297,7 +297,7 @@ def _finish(
     scores, neighbours = dict[str, Any](), list[dict[str, Any]]()
     if hold_out.test is not None:
         try:
-            before = score_base(corpus, hold_out, plan.base_info, plan.prompts)
+            before = score_base(corpus, hold_out, plan.base_info, plan.prompts, titles_find_texts)
             scores, neighbours = score_trained(before, directory.model, directory.record["config"].get("sizes", ()))
         except DataError as error:  # only near-duplicates: a model without a score
             notice(f"no label-free score: {error}")
@@ -313,7 +313,7 @@ def _finish(
     remove(directory.path / "best")  # left by a kill right after training
     if config.keep is None:
         remove(directory.checkpoints)
-    directory.update(status="finished")
+    directory.update(status="finished", reading={**corpus.reading, "title": corpus.title})
 
 
 def read(source: Source, split: bool | None, notice: Notice) -> Corpus:
@@ -333,6 +333,6 @@ def _with_scores(clock: Clock, plan: Plan, corpus: Corpus, hold_out: HoldOut) ->
     since = time.perf_counter()
     if rank() == 0:
         with suppress(DataError):  # reported at the end of the run
-            score_base(corpus, hold_out, plan.base_info, plan.prompts)
+            score_base(corpus, hold_out, plan.base_info, plan.prompts, titles_find_texts)
     wait()
     return replace(clock, after=clock.after + time.perf_counter() - since)

@@ -12,7 +12,8 @@ from selfsent import naming
 from selfsent.cli.console import doing, notice, show, with_flags
 from selfsent.cli.options import FILES, JSON, Encoding, Reading
 from selfsent.cli.outputs import as_line, check_outputs, write_outputs
-from selfsent.errors import OutputError, RunError, SettingsError
+from selfsent.display import listed
+from selfsent.errors import OutputError, SettingsError
 from selfsent.settings import setting
 from selfsent.version import __version__
 
@@ -41,8 +42,9 @@ class Exam(Reading, Encoding):
     id_column: str | None = setting(None, "column with the ids of the documents")
     queries: int = setting(1000, "queries at most", minimum=2)
     seed: int = setting(0, "draw other queries", minimum=0)
-    trained: str | None = setting(None, "a run on this corpus: ask only of documents it kept apart", flags=("--run",))
-    hold_out: int | None = setting(None, "how many it kept apart, if train was told --hold-out N", needs="trained")
+    trained: str | None = setting(
+        None, "a run on this corpus: read it as the run did, and ask only of what it has not read", flags=("--run",)
+    )
     overwrite: bool = setting(False, "throw away the exam in OUTPUT, and what was mended in it")
     models: tuple[str, ...] = setting((), "compare these, as for evaluate, or vectors:FILE; NAME=MODEL names one")
     json: str | None = JSON
@@ -70,19 +72,21 @@ class Exam(Reading, Encoding):
 
     def _write(self, folder: Path) -> None:
         """Draw the exam and write it."""
-        from selfsent.exam.draw import draw_exam, is_exam, texts_of
+        from selfsent.exam.draw import draw_exam, is_exam, texts_of, unread
 
         if folder.exists() and not (is_exam(folder) and self.overwrite) and not _is_empty(folder):
             what = "overwrite=True replaces it; as the corpus it is taken as is" if is_exam(folder) else "name another"
             raise OutputError(f"{folder} exists already: {what}")
         if self.pairs and (len(self.pairs) != 2 or self.title_column or self.text_column):
             raise SettingsError("`pairs` names two columns, of queries and of answers, in place of the other columns")
+        if self.trained:
+            self._read_as(Path(self.trained))
         asked, texts = self.pairs or (self.title_column, self.texts)
         mails = self.text_column if "mail" in naming.names(self.clean) and not self.pairs else ()
         carried = tuple(dict.fromkeys(name for name in (asked, self.id_column, *mails) if name is not None))
         corpus = self._read(texts, split_sentences=False, carry=carried)
         found = texts_of(corpus, asked, self.id_column, mails)
-        kept = self._kept(Path(self.trained), texts, asked) if self.trained else None
+        kept = unread(Path(self.trained), found) if self.trained else None
         drawn = draw_exam(found, self.queries, paired=bool(self.pairs), seed=self.seed, kept=kept)
         about = {"source": corpus.source, "corpus": corpus.fingerprint, "seed": self.seed, "run": self.trained}
         drawn.write(folder, **about, version=__version__)
@@ -92,18 +96,28 @@ class Exam(Reading, Encoding):
         if drawn.warning:
             notice(drawn.warning)
 
-    def _kept(self, run: Path, texts: Any, title: str | None) -> set[str]:
-        """The sentences that a run kept apart; it may have read the titles, too."""
-        from selfsent.exam.draw import held_out
+    def _read_as(self, run: Path) -> None:
+        """Take from a run how it read its corpus, as far as nothing else is given, and tell it."""
+        from selfsent.data.corpus.batch import TITLES
+        from selfsent.run_record import read_record
 
-        columns = [texts, *([] if title is None else [[title, *([texts] if isinstance(texts, str) else texts)]])]
-        for last, each in enumerate(columns, 1 - len(columns)):
-            try:
-                return held_out(run, self._read(each, split_sentences=None), self.hold_out)
-            except RunError:
-                if not last:
-                    raise
-        raise AssertionError
+        known = read_record(run.parent if run.name == "model" else run).get("reading", {})
+        if self.text_column or self.pairs or not known:
+            return
+        first, *others = known.get("text_columns") or naming.names(known.get("text_column"))
+        if known.get("text_columns") and first.lower() not in TITLES:
+            self.pairs = (first, others[0])
+        elif others and first.lower() in TITLES:
+            self.title_column, self.text_column = self.title_column or first, tuple(others[:1])
+        else:
+            self.text_column = (first, *others)
+            beside = known.get("title")
+            self.title_column = self.title_column or beside
+        self.document_column = self.document_column or known.get("document_column")
+        self.clean = self.clean or tuple(known.get("clean") or ())
+        what = f"{listed(self.text_column)}, by {self.title_column}" if self.title_column else listed(self.text_column)
+        what = f"{self.pairs[1]}, by {self.pairs[0]}" if self.pairs else what
+        notice(f"as {run} read the table: asking for {what}, of what it has not read")
 
     def _read(self, texts: Any, **how: Any) -> Corpus:
         from selfsent.data.corpus import read_corpus

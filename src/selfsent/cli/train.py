@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from selfsent import extensions
 from selfsent.augment.registry import parse_augmenters
@@ -16,6 +16,9 @@ from selfsent.cli.options import APART, FILES, UNSET, Resumable, TrainingText
 from selfsent.errors import SettingsError
 from selfsent.settings import Settings, setting
 from selfsent.training.run_config import ModelOptions, RunConfig
+
+if TYPE_CHECKING:
+    from selfsent.data.corpus import Corpus
 
 _OF_RECIPES = ("--output", "--variant", "--base", "--data", "--seed", "--seeds", "--resume", "--overwrite")
 """Flags allowed with a recipe."""
@@ -54,6 +57,9 @@ class Train(TrainingText, Resumable):
         " suits the method)",
     )
     hold_out: int | None = setting(None, f"{APART[:-1]}; 0: none)")
+    title_column: str | None = setting(
+        None, "column with titles, by which texts of one sentence each are scored (default: one called so)"
+    )
     variant: str | None = setting(None, "which variant of a recipe (default: its first)")
     seeds: int | None = setting(None, "run a recipe with N seeds, and summarise")
 
@@ -83,6 +89,7 @@ class Train(TrainingText, Resumable):
             parse_augmenters(",".join(views))
         self._refuse_unknown()
         from selfsent import api
+        from selfsent.evaluation.hold_out import without_documents
         from selfsent.report.scores import neighbours_text, scores_table
         from selfsent.report.warranted import warranty_table
         from selfsent.training.budget import Clock
@@ -92,7 +99,7 @@ class Train(TrainingText, Resumable):
         if self.split_sentences is None and not checked.plan.reads_documents:
             self.split_sentences = False
         with self.resumable():
-            corpus = self.read(self.corpus, summarise=True)
+            corpus = self._titled(self.read(self.corpus, summarise=True))
             result = api.train(corpus, checked=checked, progress=console.CommandProgress())
         for scores in filter(None, (result.search_scores, result.scores)):
             show(scores_table(scores))
@@ -102,6 +109,23 @@ class Train(TrainingText, Resumable):
             show(neighbours_text(result.neighbours))
             show(f"The same as a page, with curves: {result.directory / 'report.html'}")
         show(f"The model is in {result.directory / 'model'}")
+        asked = self.hold_out != 0 and len(corpus.view_columns) == 1 and corpus.documents is None
+        if asked and not (result.scores or result.search_scores):
+            show(console.with_flags(f"It was not scored: {without_documents(corpus)}"))
+
+    def _titled(self, corpus: Corpus) -> Corpus:
+        """The corpus, with titles if nothing else gives a score and there is a column of them."""
+        title = self.title_column or next(iter(corpus.report.natural), None)
+        wanted = title is not None and title != corpus.read_columns[0] and len(corpus.view_columns) == 1
+        if not wanted or corpus.documents is not None or "-" in self.corpus:
+            if self.title_column:
+                problem = "the texts have documents, or pairs, to score by, or come from standard input"
+                raise SettingsError(f"title_column={self.title_column} is for texts of one sentence each: {problem}")
+            return corpus
+        found = self.read(self.corpus, carry=(title,))
+        found.title = title
+        console.notice(f"{title} has the titles: the score is how well one finds its {corpus.read_columns[0]}")
+        return found
 
     def _refuse_unknown(self) -> None:
         """Reject unknown arguments, with a hint if they are options of another method.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,19 +59,35 @@ _SCORED: dict[tuple[str, ...], dict[str, Before]] = {}
 _KEPT = 4
 
 
-def score_base(corpus: Corpus, hold_out: HoldOut, base: BaseInfo, prompts: Prompts) -> dict[str, Before]:
+def score_base(
+    corpus: Corpus,
+    hold_out: HoldOut,
+    base: BaseInfo,
+    prompts: Prompts,
+    titles_find_texts: Callable[[Corpus, HoldOut], KnownItemTask],
+) -> dict[str, Before]:
     """Scores of a base with these prompts on the held-out text, by task; cached per process.
+
+    `titles_find_texts` makes the task of texts that are scored by their titles.
 
     Raises:
         DataError: no score.
     """
     rows = hold_out.test
     assert rows is not None
-    key = base.name, base.digest, corpus.fingerprint, rows_digest(rows), f"{hold_out.pairs} {prompts!r}"
+    key = (
+        base.name,
+        base.digest,
+        corpus.fingerprint,
+        rows_digest(rows),
+        f"{hold_out.pairs} {hold_out.title} {prompts!r}",
+    )
     if key not in _SCORED:
         tasks: list[ContextTask | KnownItemTask]
         if hold_out.pairs:
             tasks = [text_finds_partner(corpus, rows)]
+        elif hold_out.title:
+            tasks = [titles_find_texts(corpus, hold_out)]
         else:
             tasks = [ContextTask(corpus, rows)]
             with suppress(DataError):

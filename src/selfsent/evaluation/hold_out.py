@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfsent.data.corpus import Corpus
-from selfsent.display import counted
+from selfsent.display import counted, listed
 from selfsent.errors import DataError, SettingsError
 from selfsent.stats.duplicates import connected
 
@@ -36,13 +36,15 @@ _READ = 1 << 16  # sentences in memory at once while choosing documents
 class HoldOut:
     """The split of a corpus: training, development and test rows.
 
-    `pairs` are split so that no text is in two parts, and scored by search.
+    `pairs` are split so that no text is in two parts, and scored by search. Texts without documents may have a column
+    with a `title` of each, which must find its text.
     """
 
     train: np.ndarray
     dev: np.ndarray | None
     test: np.ndarray | None
     pairs: bool = False
+    title: str | None = None
 
     @classmethod
     def of(
@@ -78,16 +80,19 @@ class HoldOut:
         if dev and corpus.documents is None:
             raise DataError(WITHOUT_DOCUMENTS)
         whole = Subset(corpus, everything, pair_groups(corpus)) if pairs else corpus
-        what = "groups of pairs that share no text" if pairs else "documents"
+        title = corpus.title if corpus.documents is None and not pairs else None
+        what = "groups of pairs that share no text" if pairs else "texts" if title else "documents"
         try:
-            train, test = split_documents(whole, count, single=pairs, what=what)
+            if not (pairs or title) and corpus.documents is None and not count:
+                raise DataError(without_documents(corpus))
+            train, test = split_documents(whole, count, single=pairs or title is not None, what=what)
         except DataError as error:
             if dev or count:
                 raise
             notice(f"no {'search' if pairs else 'label-free'} score: {error}")
             return cls(everything, None, None)
         if not dev:
-            return cls(train, None, test, pairs)
+            return cls(train, None, test, pairs, title)
         try:
             kept, chosen = split_documents(Subset(whole, train), count, seed=1, single=pairs, what=what)
         except DataError as error:
@@ -101,6 +106,8 @@ class HoldOut:
         which = corpus.report.counted(len(held))
         if self.pairs:
             which += ", which share no text with the others"
+        elif self.title:
+            which += f", which {self.title} must find"
         else:
             which = f"{counted(len(np.unique(np.asarray(corpus.documents)[held])), 'document')} of {which}"
         return f"kept aside to score by: {which}; training on {corpus.report.counted(len(self.train))}"
@@ -116,6 +123,16 @@ class HoldOut:
         if count is None or count >= len(self.train):
             return self
         return replace(self, train=np.sort(np.random.default_rng(0).permutation(self.train)[:count]))
+
+
+def without_documents(corpus: Corpus) -> str:
+    """Why texts without documents have no score, and the option that gives one."""
+    problem = "each text is one sentence, and no column with titles is known"
+    if corpus.report.others:
+        named = listed([each[:40] for each in corpus.report.others[:8]])
+        return f"{problem}: name it with title_column, or one whose rows belong together with document_column ({named})"
+    advice = "judge a hundred pairs with selfsent label, and score with selfsent evaluate --pairs"
+    return f"{problem}, nor are there other columns: {advice}"
 
 
 def split_documents(

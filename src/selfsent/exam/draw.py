@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from selfsent.data.corpus import Corpus
 from selfsent.data.corpus.clean import clean, letters
@@ -24,11 +25,12 @@ from selfsent.data.corpus.mail import quoted_mail
 from selfsent.data.corpus.sentences import split_sentences
 from selfsent.display import counted
 from selfsent.errors import DataError, RunError, SettingsError
-from selfsent.evaluation.hold_out import split_documents, text_hashes
+from selfsent.evaluation.hold_out import text_hashes
 from selfsent.evaluation.tasks.retrieval import RetrievalTask
 from selfsent.files import atomic_directory, write_json
 from selfsent.lexical import Analyzer, language_of
-from selfsent.run_record import read_record
+from selfsent.models.bases import resolve
+from selfsent.models.texts_read import TextsRead
 from selfsent.stats.duplicates import connected, near_duplicates
 
 NAME = "exam"
@@ -209,24 +211,23 @@ def _plain(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def held_out(run: Path, corpus: Corpus, count: int | None = None) -> set[str]:
-    """The sentences, as their letters, that a run kept apart from its training.
+def unread(run: Path, texts: Sequence[Text]) -> set[str]:
+    """The sentences, as their letters, of the documents of which a run has read none, by the record that it carries.
 
     Args:
-        run: its directory.
-        corpus: read as the run read it.
-        count: documents that the run was told to hold out.
+        run: its directory, or that of a model.
+        texts: the documents.
 
     Raises:
-        RunError: no such run, or it read another corpus.
-        DataError: the corpus has too few documents to hold any out.
+        RunError: there is no such run, or it carries no record.
     """
-    config = read_record(run.parent if run.name == "model" else run).config
-    if not config:
+    if not run.is_dir():
         raise RunError(f"{run} is no run of selfsent train")
-    if config["corpus"]["fingerprint"] != corpus.fingerprint:
-        raise RunError(f"{run} was trained on other text, or on this one read otherwise: what it has read is not known")
-    return set(map(letters, corpus.texts(split_documents(corpus, count)[1])))
+    record = TextsRead.read(resolve(run))
+    if not record:
+        raise RunError(f"{run} carries no record of what it has read, as earlier versions did not: train it again")
+    shares = record.shares([text.body for text in texts])
+    return {letters(s) for text, share in zip(texts, shares, strict=True) if not share for s in text.sentences}
 
 
 def draw_exam(
@@ -250,7 +251,8 @@ def draw_exam(
         most: queries.
         paired: titles are the other texts of pairs: they are the queries, and no part of the documents.
         seed: of the choice.
-        kept: letters of sentences; queries are drawn from documents that hold no other.
+        kept: letters of sentences; queries are drawn from documents that hold no other. What is not kept and would
+            answer as well, such as a near-duplicate, is left out.
         dropped: share of the words that query and answer share that is left out of the query; real pairs stay as they
             are.
         searched: documents at most, the first in order.
@@ -270,6 +272,8 @@ def draw_exam(
     texts = [texts[row] for row in order]
     one, other = near_duplicates([text.body for text in texts]).nonzero()
     alike = connected(one, other, len(texts))
+    if kept is not None:
+        texts, alike = _without_others(texts, alike, kept)
     members = defaultdict[int, list[int]](list)
     for row, group in enumerate(alike.tolist()):
         members[group].append(row)
@@ -324,6 +328,18 @@ def draw_exam(
             " and that with its answer (`pairs`), or the one that says which rows belong together (document_column)"
         )
     return Exam(left, tuple(drawn.values()))
+
+
+def _without_others(
+    texts: Sequence[Text], alike: NDArray[np.int64], kept: Collection[str]
+) -> tuple[list[Text], NDArray[np.int64]]:
+    """The documents, with their groups, without those that are not kept and would answer for one that is."""
+    whole = np.array([all(letters(sentence) in kept for sentence in text.sentences) for text in texts])
+    groups = {*alike[whole].tolist()}
+    titles = {letters(title) for text, each in zip(texts, whole, strict=True) if each for title in text.titles}
+    answers = [any(letters(title) in titles for title in text.titles) for text in texts]
+    left = whole | ~(np.isin(alike, [*groups]) | np.array(answers))
+    return [text for text, each in zip(texts, left, strict=True) if each], alike[left]
 
 
 def _possible(text: Text, holders: dict[str, set[int]], seed: int) -> Iterator[tuple[str, str, str]]:

@@ -21,9 +21,10 @@ from selfsent.data.corpus.clean import letters
 from selfsent.data.vector_files import unit
 from selfsent.evaluation.datasets.catalogue import STSB_DEV
 from selfsent.evaluation.datasets.declared import Store
-from selfsent.evaluation.hold_out import by_document
+from selfsent.evaluation.hold_out import HoldOut, by_document
 from selfsent.evaluation.results import Score
 from selfsent.evaluation.suites import TASKS
+from selfsent.evaluation.tasks.retrieval import KnownItemTask
 from selfsent.exam.draw import QUERIES, Exam, Text, draw_exam
 from selfsent.models.merge import WeightInterpolation
 from selfsent.scorers.lexical import Hybrid
@@ -191,13 +192,26 @@ def _similarities(encoder: Scorer) -> np.ndarray:
     return np.asarray((vectors @ vectors.T)[np.triu_indices(len(GENERAL), 1)])
 
 
+def titles_find_texts(corpus: Corpus, hold_out: HoldOut) -> KnownItemTask:
+    """Search for the texts that were kept apart by their titles, less some of the words that both have.
+
+    Raises:
+        DataError: fewer than two have a title.
+    """
+    assert hold_out.test is not None
+    exam = held_exam(corpus, hold_out.train, hold_out.test)
+    relation = f"{hold_out.title} finds its {corpus.read_columns[0]}, less some of the words that both have"
+    bodies = [text.body for text in exam.documents]
+    return KnownItemTask(relation, bodies, {query.text: {*query.answers} for query in exam.queries})
+
+
 def held_exam(corpus: Corpus, train: np.ndarray, held: np.ndarray, pairs: bool = False) -> Exam:
     """An exam whose queries are from held-out documents alone; documents of the training are searched, too.
 
     Of a document of two sentences the first one is taken for a title, which must find the other.
 
     Args:
-        corpus: sentences with documents, or pairs.
+        corpus: sentences with documents, pairs, or texts with titles.
         train: rows of the training.
         held: rows kept apart.
         pairs: whether rows are pairs: the first text must find the second one.
@@ -212,6 +226,12 @@ def held_exam(corpus: Corpus, train: np.ndarray, held: np.ndarray, pairs: bool =
         texts = [Text(str(n), (a,), (b,)) for n, (a, b) in enumerate(zip(one, other, strict=True))]
         asked = set(map(letters, other[: len(kept)]))
         return draw_exam(texts, QUERIES, paired=True, kept=asked, searched=len(texts))
+    if corpus.documents is None:
+        rows = np.concatenate([kept, train[: max(0, SEARCHED - len(kept))]])
+        known = corpus.titles()
+        named = zip(rows.tolist(), corpus.texts(rows), strict=True)
+        texts = [Text(str(row), (known[row],) if known[row].strip() else (), (text,)) for row, text in named]
+        return draw_exam(texts, QUERIES, kept={*map(letters, corpus.texts(kept))}, searched=len(texts))
     documents = np.asarray(corpus.documents)
     names = [np.unique(documents[rows]) for rows in (kept, train)]
     chosen = np.concatenate([names[0], names[1][: max(0, SEARCHED - len(names[0]))]])

@@ -20,9 +20,11 @@ BATCH_ROWS, BATCH_CHARACTERS = 8192, 1 << 23
 KINDS: dict[str, type] = {kind.__name__: kind for kind in (bool, int, float, str)}
 """Types of cells that rows carry, by their names."""
 _SHOWN_COLUMNS = 20
+TITLES = ("title", "headline", "heading", "subject", "summary", "topic", "short_description")
+QUESTIONS = ("question", "query")
 _NATURAL = (
-    (("title", "headline", "heading", "subject"), ("text", "body", "content", "abstract", "description", "message")),
-    (("question", "query"), ("answer", "response", "reply")),
+    (TITLES, ("text", "body", "content", "abstract", "description", "message", "details", "comment", "article")),
+    (QUESTIONS, ("answer", "response", "reply", "text", "body")),
 )
 """Names of columns that go with each other: a text of the first kind asks for one of the second."""
 WIDE = "wide"

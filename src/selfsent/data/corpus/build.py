@@ -8,6 +8,7 @@ from collections import Counter
 from contextlib import ExitStack
 from itertools import compress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +27,9 @@ from selfsent.progress import doing
 Integers = NDArray[np.int64]
 
 
-def build_table(source: Source, directory: Path, split: bool, excluded: Corpus | None, cleaners: Cleaners) -> str:
+def build_table(
+    source: Source, directory: Path, split: bool, excluded: Corpus | None, cleaners: Cleaners, reading: dict[str, Any]
+) -> str:
     """Write the whole corpus into an empty directory.
 
     Args:
@@ -35,6 +38,7 @@ def build_table(source: Source, directory: Path, split: bool, excluded: Corpus |
         split: whether to split each text into sentences.
         excluded: texts that no row may hold.
         cleaners: applied to texts before anything else.
+        reading: the options by which it is read, for the record.
 
     Returns:
         A digest of the contents, and of the rows of the input that hold them.
@@ -47,7 +51,7 @@ def build_table(source: Source, directory: Path, split: bool, excluded: Corpus |
         for batch in source.batches():
             builder.add(batch)
             say(f"Reading: {len(builder.seen):,} rows")
-        return builder.finish(source.name)
+        return builder.finish(source.name, reading)
 
 
 class _Builder:
@@ -104,7 +108,7 @@ class _Builder:
         count["rows_read"] += len(batch)
         count["split"] += self._split * len(batch)
 
-    def finish(self, source: str) -> str:
+    def finish(self, source: str, reading: dict[str, Any]) -> str:
         """Close all files, settle documents and labels, write the description; returns a digest of all."""
         if not len(self.seen):
             left_out = " besides what is to be left out" if self._counts["excluded"] else ""
@@ -133,6 +137,7 @@ class _Builder:
             holds=shares,
             together=self._columns.together,
             natural=self._columns.natural,
+            others=[name for name in self._columns.header if name not in (self._columns.named or self._columns.texts)],
             **self._counts,
         )
         description = {
@@ -141,6 +146,7 @@ class _Builder:
             "text_columns": self._columns.kept,
             "read_columns": self._columns.named or self._columns.texts,
             "cleaners": self._cleaners.names,
+            "reading": reading,
             "label_names": label_names,
             "carried": {} if self._inputs is None else self._inputs.kinds,
             "report": dataclasses.asdict(report),
@@ -193,6 +199,8 @@ class _Builder:
         """Keep the numbering that applies, if any; returns the number of documents."""
         documented = self._separated or self._columns.document or self._documents.looked_up
         kept = self._documents if self._all_documented and documented else self._rows
+        if kept is self._rows and kept is not None and kept.count == len(self.seen):
+            kept = None  # one sentence each: splitting has made no documents
         for numbering in (self._documents, self._rows):
             if numbering is not None:
                 numbering.file.close()

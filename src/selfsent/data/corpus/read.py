@@ -98,7 +98,13 @@ def read_corpus(
     if corpus is None:
         if split_sentences is None:
             read, split_sentences = _sample(read, cleaners)
-        corpus = _build(read, folder, options, split=split_sentences, excluded=excluded, cleaners=cleaners)
+        reading = {
+            **dict(zip(OPTIONS, values, strict=True)),
+            "split_sentences": split_sentences,
+            "clean": cleaners.names,
+        }
+        how = {"excluded": excluded, "cleaners": cleaners, "reading": reading}
+        corpus = _build(read, folder, options, split=split_sentences, **how)
     if len(corpus) < min_rows:
         fail(read.name, f"only one distinct {corpus.report.unit}: two are needed at least" + columns.condition)
     return corpus

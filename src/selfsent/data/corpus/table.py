@@ -163,6 +163,8 @@ class CorpusReport:
     """Columns of the source whose texts share a document, such as question and answer; empty if there is one."""
     natural: Sequence[str] = ()
     """The text column and one that was not read but goes with it, in order, such as title and text; or empty."""
+    others: Sequence[str] = ()
+    """Columns of the source that are no text column."""
 
     def counted(self, number: int) -> str:
         """A count with the unit of the rows: `1 sentence`, `2 texts`."""
@@ -226,6 +228,11 @@ class Corpus:
         self.labels: Integers | None = _load(directory / "label.npy")
         self.scores: NDArray[np.float64] | None = _load(directory / "score.npy")
         self._carried: dict[str, str] = description.get("carried", {})
+        self.reading: dict[str, Any] = description.get("reading", {})
+        """The options of `read_corpus` that say which columns were read, and how."""
+        first = next(iter(self.report.natural), None)
+        self.title: str | None = first if first in self._carried and first != self.read_columns[0] else None
+        """A carried column with titles, by which texts without documents are searched in scores."""
 
     def __len__(self) -> int:
         return self.report.kept
@@ -265,6 +272,11 @@ class Corpus:
             del waiting[:full]
         if waiting:
             yield waiting
+
+    def titles(self) -> list[str]:
+        """The title of each row, as far as it has one."""
+        inputs = self.input_rows
+        return [] if self.title is None else [str(each or "") for each in inputs.describe(inputs.first)[self.title]]
 
     @cached_property
     def input_rows(self) -> InputRows:
