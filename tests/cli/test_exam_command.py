@@ -10,11 +10,15 @@ PARTS = ("engine", "mirror", "pedal", "window")
 @pytest.fixture(scope="module")
 def tickets(tmp_path_factory):
     """A table of 60 tickets of three sentences, with ids and subjects."""
-    path = tmp_path_factory.mktemp("tickets") / "tickets.csv"
+    return written(tmp_path_factory.mktemp("tickets") / "tickets.csv", 60)
+
+
+def written(path, count):
+    """A table of tickets of three sentences, with ids and subjects."""
     with path.open("w", newline="") as file:
         rows = csv.writer(file)
         rows.writerow(["id", "subject", "body"])
-        for n in range(60):
+        for n in range(count):
             said = [f"Sentence u{4 * n + k} tells how the {PARTS[k]} of lot{n} was mended." for k in range(3)]
             rows.writerow([f"t{n}", f"Lot{n} of owner{n}", " ".join(said)])
     return path
@@ -57,6 +61,31 @@ def test_documents_of_one_run_and_real_pairs(selfsent, tickets, model, tmp_path)
     few = selfsent("exam", tickets, "--text-column", "body", "--queries", 20, "--output", tmp_path / "few")
     assert "only 20 queries" in few.err
     assert "±25 points" in few.err
+
+
+def test_an_exam_of_what_a_run_has_not_read(selfsent, tmp_path):
+    run, tickets = tmp_path / "run", written(tmp_path / "many.csv", 250)
+    assert selfsent("train", tickets, "--text-columns", "subject,body", "--steps", 1, "--output", run).status == 0
+    held = json.loads((run / "run.json").read_text())["reading"]
+    assert held["text_columns"] == ["subject", "body"]
+    known = selfsent("exam", tickets, "--pairs", "subject,body", "--models", f"bm25,tfidf,{run / 'model'}")
+    assert known.status == 0, known.err
+    assert "has read" in known.out
+    assert "part in the verdict" in " ".join(known.out.split())
+    assert "run+words" not in known.out.partition("On half of the queries")[2]
+    fair = selfsent("exam", tickets, "--run", run, "--models", f"bm25,{run}", "--json", "-")
+    assert fair.status == 0, fair.err
+    assert f"as {run} read the table: asking for body, by subject, of what it has not read" in fair.err
+    assert "12 queries" in fair.err  # a fifth of 60 was held out
+    found = json.loads(fair.out)
+    assert "apart" not in found
+    assert any(result["model"].startswith("run") for result in found["results"])
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    shutil.copytree(run / "model", bare / "model")
+    (bare / "model" / "texts_read.npy").unlink()
+    asked = selfsent("exam", tickets, "--run", bare, "--text-column", "body", "--models", "bm25,tfidf")
+    assert "carries no record of what it has read" in asked.late_complaint
 
 
 def test_replies_to_quotes(selfsent, tmp_path):

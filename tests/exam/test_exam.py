@@ -7,12 +7,11 @@ import pytest
 from selfsent.data.corpus import read_corpus
 from selfsent.data.corpus.clean import letters
 from selfsent.errors import DataError, RunError, SettingsError
-from selfsent.evaluation.hold_out import split_documents
 from selfsent.evaluation.results import Result
 from selfsent.evaluation.side_by_side import Comparison
 from selfsent.evaluation.tasks.beir import read_task
 from selfsent.exam.compare import chosen_weight, compare_on_exam, rankings_of, verdict
-from selfsent.exam.draw import Text, draw_exam, held_out, is_exam, texts_of
+from selfsent.exam.draw import Text, draw_exam, is_exam, texts_of, unread
 from selfsent.models.texts_read import TextsRead
 from selfsent.scorers.lexical import Hybrid, LexicalScorer
 from selfsent.scorers.scorer import PairScorer, Scorer
@@ -196,20 +195,25 @@ def test_few_queries_say_how_wide_an_interval_is():
 
 def test_documents_that_a_run_has_read_are_not_asked(tmp_path):
     texts = made(200, titles=False)
-    corpus = read_corpus({"text": [text.body for text in texts]}, split_sentences=True)
-    (tmp_path / "run.json").write_text(json.dumps({"config": {"corpus": {"fingerprint": corpus.fingerprint}}}))
-    kept = held_out(tmp_path, corpus)
+    (tmp_path / "modules.json").write_text("[]")
+    TextsRead.of_texts(text.body for text in texts[:160]).save(tmp_path)
+    kept = unread(tmp_path, texts)
     exam = draw_exam(texts, kept=kept)
-    train = {corpus.texts()[row] for row in split_documents(corpus)[0]}
     asked = {exam.documents[row].name for query in exam.queries for row in query.answers}
-    assert len(asked) == 40
-    assert not any(train & {*text.sentences} for text in texts if text.name in asked)
+    assert asked == {str(number) for number in range(160, 200)}
     with pytest.raises(DataError, match="which the run kept apart"):  # of each document a part was read
         draw_exam(texts, kept={letters(text.sentences[0]) for text in texts})
-    with pytest.raises(RunError, match="other text"):
-        held_out(tmp_path, read_corpus(["some", "other text"]))
+    (tmp_path / "empty").mkdir()
     with pytest.raises(RunError, match="no run"):
-        held_out(tmp_path / "none", corpus)
+        unread(tmp_path / "none", texts)
+
+
+def test_what_a_run_has_read_and_would_answer_as_well_is_left_out():
+    twins = [Text(f"copy of {text.name}", text.titles, (*text.sentences[:3], "Sent again.")) for text in made(30)]
+    kept = {letters(sentence) for text in made(30) for sentence in text.sentences}
+    exam = draw_exam([*made(60), *twins], kept=kept)
+    assert {text.name for text in exam.documents} == {str(number) for number in range(60)}
+    assert all(len(query.answers) == 1 for query in exam.queries)
 
 
 def counting(texts):
