@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from encode import SAME as NEAR
+from sides import spread
 from time_to_score import STYLES, times_sooner
 from train import SAME, fastest
 
@@ -76,13 +77,6 @@ def about(report: Report) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
     processor = f"{machine['processor']} ({machine['capability']}), {machine['threads']} threads"
     return wrapped(f"*{processor}; {versions}; {machine['date']}.*")
-
-
-def spread(values: list[float]) -> str:
-    """Mean and standard deviation over the seeds."""
-    if len(values) < 2:
-        return "".join(f"{value:.2f}" for value in values)
-    return f"{statistics.mean(values):.2f} ± {statistics.stdev(values):.2f}"
 
 
 def worse(found: Report) -> str:

@@ -1,8 +1,9 @@
-"""What the benchmarks share: sentences, alternating sides, the machine, and how fast it multiplies matrices."""
+"""What benchmarks and experiments share: rows of results, sentences, alternating sides, the machine."""
 
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import platform
 import statistics
@@ -21,6 +22,7 @@ import pyarrow.parquet as pq
 import torch
 
 from selfsent import read_corpus
+from selfsent.files import write_json
 from selfsent.models.bases import resolve
 from selfsent.training.run_directory import versions
 
@@ -117,3 +119,22 @@ def alone_at(output: Path) -> Iterator[None]:
     with output.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+
+
+def kept(output: Path) -> dict[str, Any]:
+    """The rows that an output holds, by key."""
+    rows: dict[str, Any] = json.loads(output.read_text(encoding="utf-8"))["rows"] if output.is_file() else {}
+    return rows
+
+
+def keep(output: Path, recipe: str, key: str, row: dict[str, Any]) -> None:
+    """Add a row to an output, which others may be filling too."""
+    with alone_at(output):
+        write_json(output, {"recipe": recipe, "versions": versions(), "rows": {**kept(output), key: row}})
+
+
+def spread(values: list[float]) -> str:
+    """Mean, and standard deviation where there are several values."""
+    if len(values) < 2:
+        return "".join(f"{value:.2f}" for value in values)
+    return f"{statistics.mean(values):.2f} ± {statistics.stdev(values):.2f}"

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sides import machine
+from sides import kept, machine
 
 from selfsent import read_corpus
 from selfsent.data.corpus import Corpus
@@ -192,7 +192,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=Path("docs/results/speed/time_to_score.json"))
     parser.add_argument("--plot", type=Path, metavar="SVG", help="draw what the output holds")
     options = parser.parse_args()
-    rows: dict[str, Any] = json.loads(options.output.read_text())["rows"] if options.output.is_file() else {}
+    rows = kept(options.output)
     if options.plot:
         plot(rows, options.plot)
     else:

@@ -22,7 +22,6 @@ had better be --processor-time, on one thread each (OMP_NUM_THREADS=1), so that 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 import warnings
@@ -35,7 +34,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))  # what benchmarks and experiments share
 from domain import DOMAIN, score_domain
-from sides import alone_at
+from sides import keep, kept, spread
 
 from selfsent import read_corpus
 from selfsent.data.corpus import Corpus
@@ -43,7 +42,6 @@ from selfsent.errors import SettingsError, TrainingError
 from selfsent.evaluation.hold_out import HoldOut
 from selfsent.evaluation.suites import evaluate
 from selfsent.evaluation.tasks.context import ContextTask
-from selfsent.files import write_json
 from selfsent.methods import get_method
 from selfsent.models.encoder import Encoder
 from selfsent.models.heads.options import Pooling
@@ -57,7 +55,7 @@ from selfsent.training.fit import fit
 from selfsent.training.plan import Plan, config_of
 from selfsent.training.prepared import PreparedRun
 from selfsent.training.run_config import RunConfig
-from selfsent.training.run_directory import RunDirectory, versions
+from selfsent.training.run_directory import RunDirectory
 
 STS = ("sts12", "sts13", "sts14", "sts15")
 
@@ -170,31 +168,12 @@ def figures(row: dict[str, Any]) -> dict[str, float]:
     return found
 
 
-def spread(values: list[float]) -> str:
-    """Mean, and standard deviation where there are several values."""
-    if not values:
-        return ""
-    return f"{np.mean(values):.2f}" + (f" ± {np.std(values, ddof=1):.2f}" if len(values) > 1 else "")
-
-
 def merged(shared: dict[str, Any], row: dict[str, Any]) -> dict[str, Any]:
     """A row's settings over those that all share; how long one trains is said by steps, epochs or budget."""
     if "method" not in row:
         return dict(row)
     left = set(DURATIONS) if row.keys() & set(DURATIONS) else set()
     return {**{name: value for name, value in shared.items() if name not in left}, **row}
-
-
-def keep(output: Path, recipe: str, key: str, row: dict[str, Any]) -> None:
-    """Add a row to the output, which others may be filling too."""
-    with alone_at(output):
-        write_json(output, {"recipe": recipe, "versions": versions(), "rows": {**kept(output), key: row}})
-
-
-def kept(output: Path) -> dict[str, Any]:
-    """The rows that the output holds."""
-    rows: dict[str, Any] = json.loads(output.read_text())["rows"] if output.is_file() else {}
-    return rows
 
 
 def is_same_with_any_seed(row: dict[str, Any]) -> bool:

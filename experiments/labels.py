@@ -14,6 +14,7 @@ All variants must say how long they train in steps or epochs, so that no run tak
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 import warnings
 from pathlib import Path
@@ -21,8 +22,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from grid import keep, kept, spread
 from transformers import AlbertConfig, AlbertForMaskedLM, AutoTokenizer, BertConfig, BertForMaskedLM
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))  # what benchmarks and experiments share
+from sides import keep, kept, spread
 
 from selfsent import train_stages
 from selfsent.errors import TrainingError

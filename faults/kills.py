@@ -18,6 +18,8 @@ from selfsent.index.files import IndexFiles
 
 STEPS = 5
 COMMANDS = 23
+OUTPUT = "OUTPUT"
+"""Stands for the path of the output in a command that has no --output."""
 _OLD = 2 * 24 * 60 * 60
 
 
@@ -27,7 +29,7 @@ class Command:
 
     Args:
         name: what it is called.
-        arguments: without its output.
+        arguments: with OUTPUT for the output; without it, `--output` is added.
         output: the name of its output.
         again: what is added when it is given again and has an output.
         first: what its output is before, if anything.
@@ -51,7 +53,7 @@ def commands(world: World) -> list[Command]:
         return Command(name, ("train", text, "--method", name.partition(" ")[0].rstrip(","), *steps, *more))
 
     first, later = world.tickets
-    deleted = ("--delete", *(f"t{number}" for number in range(0, 300, 3)))
+    deleted = [f"t{number}" for number in range(0, 300, 3)]
     small = ("--vocabulary-size", 300, "--layers", 1, "--hidden-size", 32, "--heads", 2, "--max-length", 32)
     return [
         train("simcse", world.sentences, *table),
@@ -75,10 +77,10 @@ def commands(world: World) -> list[Command]:
         Command("exam", ("exam", world.documents, "--queries", 50), again=("--overwrite",)),
         Command("mine", ("mine", "bundled", first, "--text-columns", "text,team"), "mined.parquet", ()),
         Command("queries", ("queries", first, "--title-column", "team"), "queries.parquet", ()),
-        Command("index", tuple(world.index_of(first)), "tickets.index", ("--overwrite",)),
-        Command("index --add", (*world.index_of(later), "--add"), "tickets.index", (), world.index),
-        Command("index --delete", ("index", *deleted), "tickets.index", (), world.index),
-        Command("index --compact", ("index", "--compact"), "tickets.index", (), world.index),
+        Command("index build", tuple(world.index_of(first)), "tickets.index", ("--overwrite",)),
+        Command("index add", ("index", "add", OUTPUT, later), "tickets.index", (), world.index),
+        Command("index delete", ("index", "delete", OUTPUT, *deleted), "tickets.index", (), world.index),
+        Command("index compact", ("index", "compact", OUTPUT), "tickets.index", (), world.index),
     ]
 
 
@@ -155,7 +157,10 @@ class Kills:
         command = self.commands[number]
         output = folder / "out" / command.output
         again = command.again if output.exists() else ()
-        return self.world.do([*command.arguments, "--output", output, *again], folder / "cache", traps)
+        given = [output if each == OUTPUT else each for each in command.arguments]
+        if OUTPUT not in command.arguments:
+            given += ["--output", output]
+        return self.world.do([*given, *again], folder / "cache", traps)
 
     def _end(self, number: int, folder: Path) -> dict[str, str]:
         """Digests of all that must be the same."""

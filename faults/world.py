@@ -158,7 +158,7 @@ class World:
 
     def index_of(self, table: Path) -> list[object]:
         """The command for an index, but for its output."""
-        return ["index", "bundled", table, "--id-column", "id", "--keep", "team"]
+        return ["index", "build", "bundled", table, "--id-column", "id", "--keep", "team"]
 
     @property
     def train(self) -> list[object]:
