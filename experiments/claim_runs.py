@@ -283,6 +283,7 @@ def compared(names: Sequence[str], task: str, runs: Mapping[str, Sequence[Mappin
     whole = np.sum(samples, 0)
     over_pairs = paired(over_seeds.difference, 0.0, whole, np.zeros_like(whole))
     seeds = {name: value for name, value in asdict(over_seeds).items() if name != "difference"}
+    seeds["degrees"] = None if np.isinf(over_seeds.degrees) else over_seeds.degrees  # JSON has no infinity
     pairs = {"low": over_pairs.low, "high": over_pairs.high, "p": over_pairs.p}
     return {"difference": over_seeds.difference, "seeds": seeds, "pairs": pairs, "n": tests[0][0]["n"]}
 
