@@ -84,7 +84,7 @@ def test_an_exam_of_what_a_run_has_not_read(selfsent, tmp_path):
     bare.mkdir()
     shutil.copytree(run / "model", bare / "model")
     (bare / "model" / "texts_read.npy").unlink()
-    asked = selfsent("exam", tickets, "--run", bare, "--text-column", "body", "--models", "bm25,tfidf")
+    asked = selfsent("exam", tickets, "--run", bare / "model", "--text-column", "body", "--models", "bm25,tfidf")
     assert "carries no record of what it has read" in asked.late_complaint
 
 
