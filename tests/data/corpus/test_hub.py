@@ -71,7 +71,7 @@ def test_errors_of_the_hub_are_one_line(read, monkeypatch):
 
 def test_without_a_network_it_says_so_at_once(read, monkeypatch):
     monkeypatch.delenv("SELFSENT_DATA", raising=False)
-    monkeypatch.setattr("selfsent.data.corpus.remote.getproxies", dict)
+    monkeypatch.setattr("urllib.request.getproxies", dict)
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     with pytest.raises(CorpusError, match=r"org/name: no such file, and the hub cannot be reached to look there"):
         read("org/name")
