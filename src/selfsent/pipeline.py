@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
@@ -21,7 +21,7 @@ from selfsent.data.corpus import Corpus, read_corpus
 from selfsent.distributed import by_first, join, rank, wait
 from selfsent.errors import DataError, SettingsError
 from selfsent.evaluation.dev import check_dev, dev_scorer
-from selfsent.evaluation.held_out import score_base, score_trained
+from selfsent.evaluation.held_out import Before, score_base, score_trained
 from selfsent.evaluation.hold_out import HoldOut
 from selfsent.evaluation.suites import TASKS
 from selfsent.evaluation.tasks.context import CONTEXT
@@ -298,6 +298,8 @@ def _finish(
     if hold_out.test is not None:
         try:
             before = score_base(corpus, hold_out, plan.base_info, plan.prompts, titles_find_texts)
+            if line := _read_before(before):
+                notice(line)
             scores, neighbours = score_trained(before, directory.model, directory.record["config"].get("sizes", ()))
         except DataError as error:  # only near-duplicates: a model without a score
             notice(f"no label-free score: {error}")
@@ -314,6 +316,16 @@ def _finish(
     if config.keep is None:
         remove(directory.checkpoints)
     directory.update(status="finished", reading={**corpus.reading, "title": corpus.title})
+
+
+def _read_before(before: Mapping[str, Before]) -> str | None:
+    """The warning where the base has read what was kept apart; None where it has not."""
+    found = [each.score.has_read for each in before.values() if each.score.has_read]
+    if not found:
+        return None
+    read, asked = found[0]
+    fact = f"the base has read {read:,} of the {asked:,} texts kept apart"
+    return f"{fact}: the scores below are too good, and no verdict; begin with another base to have one"
 
 
 def read(source: Source, split: bool | None, notice: Notice) -> Corpus:

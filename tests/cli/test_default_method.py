@@ -155,3 +155,17 @@ def test_training_starts_from_the_table_of_the_language(options, base, selfsent,
     assert done.status == 0, done.err
     assert record(tmp_path / "run")["config"]["base"] == base
     assert ("the text is not English" in done.err) == (base != "bundled")
+
+
+def test_a_base_that_has_read_what_is_kept_apart_is_told(selfsent, tmp_path):
+    tickets = tmp_path / "tickets.csv"
+    rows = "".join(f'{n},"{text}"\n' for n, text in enumerate(paragraphs(200)))
+    tickets.write_text("id,text\n" + rows, encoding="utf-8")
+    common = ("train", tickets, "--text-column", "text", "--steps", 1)
+    assert selfsent(*common, "--output", tmp_path / "first", "--hold-out", 0).status == 0
+
+    after = selfsent(*common, "--output", tmp_path / "second", "--base", tmp_path / "first")
+    fresh = selfsent(*common, "--output", tmp_path / "third")
+
+    assert "texts kept apart: the scores below are too good, and no verdict" in after.err
+    assert "has read" not in fresh.err

@@ -11,6 +11,7 @@ from selfsent.errors import DataError
 from selfsent.evaluation.tasks.beir import read_task
 from selfsent.exam import adapt as adapting
 from selfsent.exam.adapt import Adapter, adapt, of_files
+from selfsent.models.texts_read import TextsRead
 from selfsent.scorers.scorer import Scorer
 
 COUNT, SIZE = 240, 16
@@ -77,6 +78,18 @@ def test_the_map_that_helps_is_found_and_no_other(searched, documents, queries, 
     else:
         assert min(less.low for less in found.gains) > 0
         assert found.adapter.name in found.line
+
+
+def test_an_encoder_that_has_read_the_answers_is_told(searched):
+    folder, dev, test = searched
+    encoder = of_files(folder, HIDDEN, turned(HIDDEN), "api")
+    fair = adapt(encoder, dev, test, lexical_weight=0.0)
+    encoder.texts_read = TextsRead.of_texts(test.documents)
+
+    found = adapt(encoder, dev, test, lexical_weight=0.0)
+
+    assert "has read" not in fair.line
+    assert f"has read {COUNT // 2} of the {COUNT // 2} texts asked about" in found.line
 
 
 def test_shuffled_answers_teach_nothing(searched, monkeypatch):

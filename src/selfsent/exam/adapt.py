@@ -131,6 +131,7 @@ class Adapted(Scorer):
     def __init__(self, encoder: Scorer, change: Callable[[Vectors], Vectors]) -> None:
         super().__init__(encoder, "adapted", encoder.pooling)
         self.encoder, self.change, self.lexical_weight = encoder, change, encoder.lexical_weight
+        self.texts_read = encoder.texts_read
 
     def query_document_vectors(
         self, queries: Sequence[str], texts: Sequence[str], search: bool = False
@@ -188,7 +189,16 @@ class Adaptation:
 
     @property
     def line(self) -> str:
-        """The result in a few sentences."""
+        """The result in a few sentences, and a warning if the encoder has read what was asked about."""
+        if not (found := self.before[1].has_read):
+            return self._result
+        read, asked = found
+        fact = f"The encoder has read {read:,} of the {asked:,} texts asked about"
+        return f"{self._result} {fact}, so what it gains on others is not known: ask about texts that it has not read."
+
+    @property
+    def _result(self) -> str:
+        """The chosen adapter and its gain."""
         if self.adapter.name == "identity" and self.after[0] is self.before[0]:
             return "Keep the vectors as they are: nothing that was tried is ahead by more than chance."
         one, other = (less.shown for less in self.gains)
