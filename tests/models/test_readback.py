@@ -131,3 +131,17 @@ def test_training_ends_without_a_model_where_what_is_saved_is_another(base_of, t
     monkeypatch.undo()
     train(SENTENCES, "simcse", base_of("bert"), tmp_path / "run", resume=True, **given)
     assert (tmp_path / "run/model/modules.json").is_file()
+
+
+def test_an_adapter_of_a_base_in_half_precision_is_compared_in_full(tmp_path):
+    lines = [f"The printer in room {number} does not answer." for number in range(40)]
+    (tmp_path / "texts.txt").write_text("\n".join(lines), encoding="utf-8")
+    common = {"steps": 5, "batch_size": 8, "hold_out": 0}
+
+    kept = train(
+        tmp_path / "texts.txt", "simcse", "bundled-encoder", tmp_path / "kept", lora=4, keep_adapter=True, **common
+    )
+    whole = train(tmp_path / "texts.txt", "simcse", tmp_path / "kept", tmp_path / "whole", **common)
+
+    one, other = (torch.nn.functional.normalize(torch.tensor(run.model.encode(lines)).float()) for run in (kept, whole))
+    assert (one * other).sum(1).min() > 0.9

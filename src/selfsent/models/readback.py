@@ -33,7 +33,8 @@ def check_saved(model: Encoder, directory: Path) -> None:
     """Read a saved model with plain sentence-transformers, and compare what it makes of a few texts.
 
     An adapter is read with its base, modules that sentence-transformers lacks with selfsent's classes, and a table
-    with nothing behind it by its two files alone, which is all that sentence-transformers does.
+    with nothing behind it by its two files alone, which is all that sentence-transformers does. Both sides compute in
+    float32: the base of an adapter may be stored in half precision, in which sentence-transformers would compute.
 
     Main memory holds the model once more meanwhile.
 
@@ -72,12 +73,16 @@ def _read(model: Encoder, directory: Path) -> Any:
         import sentence_transformers
 
         with silent():
-            peer = sentence_transformers.CrossEncoder(str(directory), device="cpu", local_files_only=True)
+            peer = sentence_transformers.CrossEncoder(
+                str(directory), device="cpu", local_files_only=True, model_kwargs={"dtype": torch.float32}
+            )
         require_weights(peer, directory)
         return peer
     if model.is_static and (table := PlainTable.read(directory)):
         return StaticEncoder(table)
-    return load_sentence_transformer(directory, device="cpu")
+    if model.is_static:
+        return load_sentence_transformer(directory, device="cpu").float()
+    return load_sentence_transformer(directory, device="cpu", model_kwargs={"dtype": torch.float32})
 
 
 def _texts_for(model: Encoder) -> list[str]:
