@@ -3,6 +3,8 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+# Of what the README shows; a comma would end an argument of `call`.
+EXTRAS := clean,serve,index
 
 # A process for each core; a file of tests stays in one, with what its tests share. The slowest are listed.
 PYTEST_OPTIONS ?= --numprocesses=logical --maxprocesses=4 --dist=loadfile --durations=30 --durations-min=1
@@ -70,7 +72,7 @@ define install
 endef
 
 $(VENV)/.installed: pyproject.toml packages/papers/pyproject.toml constraints.txt
-	$(call install,[clean,serve,index])
+	$(call install,[$(EXTRAS)])
 
 $(VENV)/.installed-%: pyproject.toml packages/papers/pyproject.toml constraints.txt
 	$(call install,[$*],$(if $(filter test,$*),[words]))
