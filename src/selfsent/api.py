@@ -27,6 +27,8 @@ from selfsent.progress import Progress, shown
 from selfsent.renamed import renamed_arguments
 from selfsent.report.run import Run
 from selfsent.search import Clusters, Pair, encode_corpus, find_clusters, most_similar_pairs
+from selfsent.search.clusters import without_content
+from selfsent.search.exact import corpus_language
 from selfsent.search.pairs import by_tfidf, candidates_for, in_input
 from selfsent.settings import Settings, with_signature_of
 from selfsent.training.fit import isolated_rng
@@ -191,13 +193,15 @@ def cluster(model: Model, corpus: Corpus, clusters: int | None = None, seed: int
     Args:
         model: the encoder.
         corpus: the texts; a row without one is in no group (-1).
-        clusters: number of groups, by k-means; None for as many as the texts have, with outliers left out (-1).
+        clusters: number of groups, by k-means; None for as many as the texts have, with outliers, and texts of nothing
+            but courtesies, left out (-1).
         seed: of the first centres.
 
     Raises:
         SelfsentError: no such encoder, fewer than two groups, or fewer texts than groups.
     """
-    found = find_clusters(encode_corpus(model, corpus), clusters, seed, corpus.input_rows.repeats)
+    empty = without_content((text for batch in corpus.batches() for text in batch), corpus_language(corpus))
+    found = find_clusters(encode_corpus(model, corpus), clusters, seed, corpus.input_rows.repeats, empty)
     rows = np.asarray(corpus.input_rows.corpus_rows)
     cosine = np.where(rows < 0, np.float32(0), found.cosine[rows])
     return Clusters(np.where(rows < 0, -1, found.cluster[rows]), cosine, count=len(found.sizes))

@@ -164,3 +164,30 @@ def test_a_word_counts_once_a_text():
     texts = ["rain onur onur onur onur onur", "rain wind", "rain sun", "goal match", "goal team", "goal cup"]
     found = Clusters(np.array([0, 0, 0, 1, 1, 1]), np.ones(6, np.float32))
     assert [words[0] for words in telling_words(texts, found)] == ["rain", "goal"]
+
+
+def test_courtesies_name_no_group():
+    texts = [
+        "hello please reset my password",
+        "hi the printer jams",
+        "hello please a new password",
+        "printer, thanks",
+    ] * 3
+    found = Clusters(np.array([0, 1] * 6), np.ones(12, np.float32))
+    assert telling_words(texts, found, language="english") == [["password", "new", "reset"], ["printer", "jams"]]
+
+
+def test_texts_of_nothing_but_courtesies_are_in_no_group_unless_a_number_is_asked_for():
+    vectors, labels = blobs([40, 30, 20])
+    empty = labels == 2
+    found = find_clusters(vectors, empty=empty)
+    assert len(found.sizes) == 2
+    assert (found.cluster[empty] == -1).all()
+    assert sorted(find_clusters(vectors, 3, empty=empty).sizes.tolist()) == [20, 30, 40]
+    assert find_clusters(vectors, empty=np.ones(90, np.bool_)).outliers < 90
+
+
+def test_a_new_text_of_courtesies_alone_joins_no_group():
+    vectors, labels = blobs([30, 30])
+    empty = np.arange(60) == 0
+    assert assign(vectors, vectors, labels, empty=empty).cluster.tolist() == [-1, *labels[1:].tolist()]

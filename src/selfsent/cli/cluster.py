@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from selfsent.models.encoding import Model
     from selfsent.search import Clusters
 
-SAMPLED = 10_000
-"""Texts from which the language is drawn."""
 TYPICAL = 200
 """Maximum number of characters of a typical text on a terminal."""
 
@@ -55,6 +53,7 @@ class Cluster(Results):
         """Find and show the clusters."""
         from selfsent.report.cluster_page import cluster_page
         from selfsent.report.maps import check_points
+        from selfsent.search.exact import corpus_language
         from selfsent.search.tables import cluster_columns, cluster_rows
 
         check_points(self.map_points)
@@ -71,8 +70,9 @@ class Cluster(Results):
         vectors = self.vectors(model, corpus, stored)
         with doing() as say:
             say("grouping")
-            found, named = self._found(model, vectors, corpus, old)
-            groups, page = self._groups(found, corpus, named), ""
+            language = corpus_language(corpus if old is None else old[0])
+            found, named = self._found(model, vectors, corpus, old, language)
+            groups, page = self._groups(found, corpus, named, language), ""
             if self.page is not None:
                 about: dict[str, Any] = {"model": self.model, "corpus": corpus.source, "seed": self.seed}
                 page = cluster_page(found, groups, corpus, vectors, about, self.map_points)
@@ -83,7 +83,8 @@ class Cluster(Results):
         if not self.write(cluster_rows(found, corpus), cluster_columns(corpus), count, files):
             _show(groups, self.carried(), unit)
         if found.outliers:
-            notice(f"{counted(found.outliers, unit)} in no group: unlike all others (cluster -1)")
+            why = "unlike all others, or nothing but courtesies"
+            notice(f"{counted(found.outliers, unit)} in no group: {why} (cluster -1)")
         if len(found.sizes) < (self.clusters or 0):
             equal = f"the other {unit}s have equal vectors"
             notice(f"{counted(len(found.sizes), 'group')} instead of {self.clusters}: {equal}")
@@ -111,31 +112,40 @@ class Cluster(Results):
         return old, cluster
 
     def _found(
-        self, model: Model, vectors: NDArray[np.float32], corpus: Corpus, old: tuple[Corpus, NDArray[np.int64]] | None
+        self,
+        model: Model,
+        vectors: NDArray[np.float32],
+        corpus: Corpus,
+        old: tuple[Corpus, NDArray[np.int64]] | None,
+        language: str | None,
     ) -> tuple[Clusters, tuple[Corpus, Clusters]]:
         """The groups of the corpus, and those of the texts by which they are named."""
         from selfsent.search import Clusters, encode_corpus, find_clusters
-        from selfsent.search.clusters import assign
+        from selfsent.search.clusters import assign, without_content
 
         repeats = corpus.input_rows.repeats
-        if old is None:
+        if self.clusters:  # so many groups hold every text
             found = find_clusters(vectors, self.clusters, self.seed, repeats)
             return found, (corpus, found)
+        empty = without_content((text for batch in corpus.batches() for text in batch), language)
+        if old is None:
+            found = find_clusters(vectors, None, self.seed, repeats, empty)
+            return found, (corpus, found)
         texts, cluster = old
-        found = assign(vectors, encode_corpus(model, texts), cluster, repeats)
+        found = assign(vectors, encode_corpus(model, texts), cluster, repeats, empty)
         return found, (texts, Clusters(cluster, found.cosine, count=len(found.sizes)))
 
-    def _groups(self, found: Clusters, corpus: Corpus, named: tuple[Corpus, Clusters]) -> list[dict[str, Any]]:
+    def _groups(
+        self, found: Clusters, corpus: Corpus, named: tuple[Corpus, Clusters], language: str | None
+    ) -> list[dict[str, Any]]:
         """Number, size, telling words and most typical text of each group, and its texts over time."""
         import numpy as np
 
-        from selfsent.lexical import language_of
         from selfsent.search.clusters import telling_words
         from selfsent.search.tables import describe
         from selfsent.search.timeline import counts_over
 
         texts, by = named
-        language = language_of(texts.texts(np.arange(min(len(texts), SAMPLED))))
         words = telling_words((text for batch in texts.batches() for text in batch), by, language=language)
         first = {number: rows[0] for number in range(len(found.sizes)) if len(rows := found.typical(number))}
         typical = dict(zip(first, describe(corpus, map(int, first.values())), strict=True))

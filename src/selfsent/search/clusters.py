@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from selfsent.data.vector_files import unit
 from selfsent.errors import SettingsError
 from selfsent.lexical import Analyzer, fold, split_words
+from selfsent.lexical.courtesy import says_nothing, without_courtesies
 
 MANY, BLOCK = 100_000, 1 << 16
 """Number of sentences from which k-means runs on mini-batches; rows per block of cosines."""
@@ -70,7 +71,11 @@ class Clusters:
 
 
 def find_clusters(
-    vectors: NDArray[np.float32], count: int | None = None, seed: int = 0, repeats: NDArray[np.int64] | None = None
+    vectors: NDArray[np.float32],
+    count: int | None = None,
+    seed: int = 0,
+    repeats: NDArray[np.int64] | None = None,
+    empty: NDArray[np.bool_] | None = None,
 ) -> Clusters:
     """Cluster rows: by k-means into so many clusters, else into as many as the rows have, and outliers into none.
 
@@ -79,6 +84,7 @@ def find_clusters(
         count: number of clusters; fewer if rows are equal; None to choose it (see `choose_count`).
         seed: of the first centres.
         repeats: (n,) number of texts per row: they count for sizes, not for centres.
+        empty: (n,) rows that say nothing: outliers, unless `count` is given or nearly all are.
 
     Raises:
         SettingsError: fewer than two clusters, or fewer rows than clusters.
@@ -86,6 +92,10 @@ def find_clusters(
     if count is not None and not 2 <= count <= len(vectors):
         most = f"at most the {len(vectors):,} different texts"
         raise SettingsError(f"clusters is {count}; it must be at least 2, and {most}")
+    if count is None and empty is not None and empty.any() and (~empty).sum() >= SMALLEST:
+        label = np.full(len(vectors), -1, np.int64)
+        label[~empty] = find_clusters(vectors[~empty], seed=seed).cluster
+        return _ordered(vectors, label, repeats)
     wanted = choose_count(vectors, seed) if count is None else count
     label = _k_means(vectors, wanted, seed, 3) if wanted > 1 else np.zeros(len(vectors), np.int64)
     if count is None:
@@ -182,6 +192,7 @@ def assign(
     known: NDArray[np.float32],
     cluster: NDArray[np.int64],
     repeats: NDArray[np.int64] | None = None,
+    empty: NDArray[np.bool_] | None = None,
 ) -> Clusters:
     """Put rows into the clusters of known rows: each into that of the nearest centre.
 
@@ -192,18 +203,33 @@ def assign(
         known: (m, d) of the rows with clusters.
         cluster: (m,) their clusters, from 0; -1 for outliers.
         repeats: (n,) number of texts per new row.
+        empty: (n,) new rows that say nothing, outliers too.
     """
     centres = centres_of(known, cluster)
     own = _nearest(known, centres, cluster)[1]
     least = np.array([own[cluster == number].min() for number in range(len(centres))])
     found, cosine = _nearest(vectors, centres)
-    return Clusters(np.where(cosine >= least[found] - SAME, found, -1), cosine, repeats, len(centres))
+    inside = cosine >= least[found] - SAME
+    if empty is not None:
+        inside &= ~empty
+    return Clusters(np.where(inside, found, -1), cosine, repeats, len(centres))
+
+
+def without_content(texts: Iterable[str], language: str | None = None) -> NDArray[np.bool_]:
+    """Texts that greet, thank and close, and say nothing else: (n,).
+
+    Args:
+        texts: of the rows, in order.
+        language: of courtesies and stop words, as for `Analyzer`.
+    """
+    analyzer = Analyzer(language)
+    return np.array([says_nothing(text, analyzer) for text in texts], np.bool_)
 
 
 def telling_words(
     texts: Iterable[str], clusters: Clusters, count: int = WORDS, language: str | None = None
 ) -> list[list[str]]:
-    """The most telling words of each cluster, best first, without stop words, and one of each stem.
+    """The most telling words of each cluster, best first, without stop words and courtesies, and one of each stem.
 
     A word counts once a text: else the words of a single long one would name a cluster. Among words at least twice as
     frequent in the cluster (p) as elsewhere (q), those with the largest p log (p / q), their share of the KL
@@ -222,7 +248,8 @@ def telling_words(
     """A word as a text has it, for each folded one."""
 
     def words_in(text: str) -> list[str]:
-        found = [word for word in split_words(text.lower()) if len(word) <= LONGEST and not _NO_LETTER.search(word)]
+        said = split_words(without_courtesies(text, language))
+        found = [word for word in said if len(word) <= LONGEST and not _NO_LETTER.search(word)]
         folded = fold(found)
         for word, each in zip(folded, found, strict=True):
             written.setdefault(word, each)
