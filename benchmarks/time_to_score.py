@@ -93,7 +93,7 @@ def measure(options: argparse.Namespace, rows: dict[str, Any], key: str) -> None
     """Fill in what is missing of a corpus and a base."""
     done = rows.setdefault(key, {"corpus": Path(options.corpus).name, "base": options.name or options.base})
     corpus = read_corpus(options.corpus)
-    hold_out = HoldOut.of(corpus, dev=False, notice=print)
+    hold_out = HoldOut.of(corpus, dev=False)
     context = ContextTask(corpus, hold_out.test)
     plan = Plan.resolve(get_method("neighbours"), options.base, seed=0)
     settings = plan.settings

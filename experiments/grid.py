@@ -65,7 +65,7 @@ def open_corpus(recipe: dict[str, Any], source: str | list[str], text: Path) -> 
     corpus = read_corpus(source if isinstance(source, str) else [text / name for name in source])
     if corpus.documents is None:
         return corpus, HoldOut(np.arange(len(corpus)), None, None).thinned(recipe.get("sentences"))
-    hold_out = HoldOut.of(corpus, dev=recipe.get("context") == "dev", notice=print)
+    hold_out = HoldOut.of(corpus, dev=recipe.get("context") == "dev")
     if not recipe.get("balanced"):
         return corpus, hold_out.thinned(recipe.get("sentences"))
     sizes = [len(read_corpus(text / name)) for name in source]

@@ -5,7 +5,8 @@ import re
 
 import pytest
 
-from selfsent.renamed import renamed_arguments
+from selfsent.progress import Progress
+from selfsent.renamed import callbacks_as_progress, renamed_arguments
 
 
 @renamed_arguments(word_weight="lexical_weight")
@@ -26,6 +27,56 @@ def test_the_new_one_is_taken_without(recwarn):
 def test_both_at_once_are_refused():
     with pytest.raises(TypeError, match="word_weight and lexical_weight"):
         scored(1, word_weight=1.0, lexical_weight=2.0)
+
+
+@callbacks_as_progress
+def worked(rows, progress=Progress(), size=1):  # noqa: B008
+    progress.notice(f"{rows} rows")
+    progress.count("working", size, rows)
+    return rows, size
+
+
+def test_callbacks_are_taken_for_progress():
+    done, lines = [], []
+    with pytest.warns(DeprecationWarning, match=r"worked\((advance|notice)=\) is deprecated: use progress="):
+        assert worked(9, advance=done.append, notice=lines.append) == (9, 1)
+    with pytest.warns(DeprecationWarning, match=r"worked\(advance=\) is deprecated"):
+        assert worked(9, done.append, 4) == (9, 4)
+    assert (done, lines) == ([1, 4], ["9 rows"])
+    with pytest.raises(TypeError, match=r"worked\(\) got advance and progress"):
+        worked(9, Progress(), advance=done.append)
+
+
+def test_progress_is_taken_without_a_warning(recwarn):
+    done = []
+    progress = Progress()
+    progress.count = lambda what, count, total: done.append((what, count, total))
+    assert worked(9, progress, 4) == worked(9, progress=progress, size=4) == (9, 4)
+    assert done == 2 * [("working", 4, 9)]
+    assert not recwarn
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("api", "mine"),
+        ("search.exact", "search"),
+        ("search.vectors", "encode_to_file"),
+        ("search.vectors", "encode_corpus"),
+        ("search.pairs", "most_similar_pairs"),
+        ("search.pairs", "approximate_pairs"),
+        ("augment.make", "augment"),
+        ("augment.make", "with_views"),
+        ("exam.queries", "make_queries"),
+        ("index.index", "Index.upsert"),
+    ],
+)
+def test_public_functions_take_callbacks(module, name):
+    found = importlib.import_module(f"selfsent.{module}")
+    for part in name.split("."):
+        found = getattr(found, part)
+    with pytest.raises(TypeError, match="got advance and progress"):
+        found(advance=print, progress=Progress())
 
 
 def test_the_old_module_of_scorers_is_read():

@@ -264,6 +264,11 @@ def make_batches(learner, views, settings, sentences, labels=None):
     return Batches(tables, np.arange(len(sentences)), views, template, settings, labels=labels, documents=documents)
 
 
+def counts(done):
+    """A progress object that adds each count of work done to a list."""
+    return heard(count=lambda what, count, total: done.append(count))
+
+
 def heard(**calls):
     """A progress object with these in place of its own methods: `heard(notice=lines.append)`."""
     from selfsent.progress import Progress

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -23,8 +23,8 @@ from selfsent.models.opening import open_encoder
 from selfsent.models.table import Table
 from selfsent.naming import name_of
 from selfsent.pipeline import AnyBase, AnyMethod, CheckedRun, Request, Source, train_once
-from selfsent.progress import Progress, shown
-from selfsent.renamed import renamed_arguments
+from selfsent.progress import SILENT, Progress, shown
+from selfsent.renamed import callbacks_as_progress, renamed_arguments
 from selfsent.report.run import Run
 from selfsent.search import Clusters, Pair, encode_corpus, find_clusters, most_similar_pairs
 from selfsent.search.clusters import without_content
@@ -152,6 +152,7 @@ def pairs(
     return in_input(found, corpus)
 
 
+@callbacks_as_progress
 @renamed_arguments(by="retriever", at_most="max_relative_score")
 def mine(
     model: str | PathLike[str],
@@ -159,7 +160,7 @@ def mine(
     negatives: int = 3,
     retriever: Retriever = "both",
     max_relative_score: float = 0.95,
-    advance: Callable[[int], None] = lambda count: None,
+    progress: Progress = SILENT,
 ) -> HardNegatives:
     """Hard negatives of pairs: second texts that rank high for a first text, and are not its partner.
 
@@ -172,7 +173,7 @@ def mine(
         retriever: ranking that finds them. base: cosine; words: BM25; both: as `search` ranks.
         max_relative_score: maximum score of a negative, relative to the partner's (Moreira et al. 2024,
             arXiv:2407.15831).
-        advance: called with the number of rows done since the last call.
+        progress: receives the number of rows done.
 
     Returns:
         `rows` (pairs, negatives): the row of each negative, whose second text it is, and the row itself where there
@@ -184,7 +185,7 @@ def mine(
     if len(corpus.view_columns) < 2:
         raise SettingsError("negatives are mined for pairs: read the corpus with two text_columns")
     rows, name = np.arange(len(corpus)), str(model)
-    return mine_hard_negatives(corpus, rows, name, negatives, retriever, max_relative_score, advance=advance)
+    return mine_hard_negatives(corpus, rows, name, negatives, retriever, max_relative_score, progress=progress)
 
 
 def cluster(model: Model, corpus: Corpus, clusters: int | None = None, seed: int = 0) -> Clusters:

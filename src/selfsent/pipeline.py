@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
-from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -51,7 +50,7 @@ from selfsent.training.fit import fit
 from selfsent.training.models import save_model
 from selfsent.training.plan import Plan, config_of, default_plan
 from selfsent.training.prepared import PreparedRun, rows_with_neighbours
-from selfsent.training.run_config import Notice, RunConfig
+from selfsent.training.run_config import RunConfig
 from selfsent.training.run_directory import RunDirectory
 
 _LABELLED = "rows with labels are not scored at the end: selfsent evaluate does it, with --pairs or --labels"
@@ -151,34 +150,34 @@ def _prepared(corpus: Corpus, checked: CheckedRun, progress: Progress) -> tuple[
         SelfsentError: the corpus does not fit the plan.
     """
     request, plan, augmenters = checked.request, checked.plan, checked.augmenters
-    notice, dev = progress.notice, request.run_config.dev
-    base = checked.base or _table_for(corpus, plan, notice)
+    dev = request.run_config.dev
+    base = checked.base or _table_for(corpus, plan, progress)
     if request.method is None:
         plan, reason = default_plan(corpus, base, **request.changes)
-        notice(f"training with {plan.method.name}, as {reason}; `method` chooses another")
+        progress.notice(f"training with {plan.method.name}, as {reason}; `method` chooses another")
         if line := single_sentences(Situation(plan, corpus)):
-            notice(line)
+            progress.notice(line)
     elif base is not checked.base:
         plan = Plan.resolve(plan.method, base, **request.changes)
     if augmenters:
         if rank() == 0:
-            advance = partial(progress.count, "making views", total=len(corpus))
-            with_views(corpus, augmenters, plan.settings.seed, advance, notice)
+            with_views(corpus, augmenters, plan.settings.seed, progress)
         wait()
         corpus = with_views(corpus, augmenters, plan.settings.seed)
     plan = plan.on(corpus)
     hold_out = request.hold_out
     if not isinstance(hold_out, HoldOut):
-        labelled = plan.options.labels() is not None
-        warn = (lambda line: None if dev else notice(_LABELLED)) if labelled else notice
         pairs = plan.contrasts_pairs and not augmenters  # views of one text are not a search pair
-        hold_out = HoldOut.of(corpus, dev == CONTEXT, warn, plan.joins, hold_out, pairs)
-    hold_out = replace(hold_out, train=rows_with_neighbours(plan, corpus, hold_out.train, notice))
+        hold_out = HoldOut.of(corpus, dev == CONTEXT, plan.joins, hold_out, pairs)
+        labelled = plan.options.labels() is not None
+        if hold_out.reason and not (labelled and dev):
+            progress.notice(_LABELLED if labelled else hold_out.reason)
+    hold_out = replace(hold_out, train=rows_with_neighbours(plan, corpus, hold_out.train, progress))
     hold_out = hold_out.thinned(request.run_config.sentences)
     return PreparedRun.of(corpus, plan, hold_out.train), hold_out
 
 
-def _table_for(corpus: Corpus, plan: Plan, notice: Notice) -> BaseInfo | None:
+def _table_for(corpus: Corpus, plan: Plan, progress: Progress) -> BaseInfo | None:
     """The multilingual table where the English one is the default and the text is surely in another language."""
     if plan.base_info.name != BUNDLED:
         return None
@@ -186,27 +185,29 @@ def _table_for(corpus: Corpus, plan: Plan, notice: Notice) -> BaseInfo | None:
     table = table_for(language_code(corpus.texts(sample)))
     if table == BUNDLED:
         return None
-    notice(f"the text is not English: training starts from {table} (base={BUNDLED} would take the English table)")
+    progress.notice(
+        f"the text is not English: training starts from {table} (base={BUNDLED} would take the English table)"
+    )
     return BaseInfo.read(table)
 
 
 def train_once(source: Source, checked: CheckedRun, progress: Progress) -> Run:
     """Train with one seed, or continue, in a run directory; see `train`."""
-    request, directory, notice = checked.request, checked.directory, progress.notice
+    request, directory = checked.request, checked.directory
     assert directory is not None
     clock = request.run_config.clock or checked.clock
     if request.resume and not directory.resumed:
-        notice(f"there is no run in {directory.path} to go on with: beginning at the first step")
-    text = read(source, None if checked.plan.reads_documents else False, notice)
+        progress.notice(f"there is no run in {directory.path} to go on with: beginning at the first step")
+    text = read(source, None if checked.plan.reads_documents else False, progress)
     prepared, hold_out = _prepared(text, checked, progress)
     plan, corpus = prepared.plan, prepared.corpus
     for line in advice_on(_situation(prepared, hold_out, request)):
-        notice(line)
+        progress.notice(line)
     description = config_of(plan, corpus, prepared.rows)
     # Older runs did not record their rows.
     directory.match(description, {**plan.defaults, "corpus": description["corpus"]})
     if directory.status == "finished":
-        notice(f"{directory.path} is finished already: nothing is left to do")
+        progress.notice(f"{directory.path} is finished already: nothing is left to do")
         return by_first(lambda: load_run(directory.path))
     exam = _exam_for_warranty(corpus, hold_out, request.run_config)
     if directory.status != "trained":
@@ -217,8 +218,8 @@ def train_once(source: Source, checked: CheckedRun, progress: Progress) -> Run:
         gc.collect()  # reference cycles between loop and batches keep encoders and mapped files alive
     if rank() == 0:
         if exam is not None:
-            _keep_warranted(directory, plan, exam, request.run_config, notice)
-        _finish(corpus, hold_out, plan, directory, notice, request.run_config)
+            _keep_warranted(directory, plan, exam, request.run_config, progress)
+        _finish(corpus, hold_out, plan, directory, progress, request.run_config)
     return by_first(lambda: load_run(directory.path))
 
 
@@ -252,7 +253,7 @@ def _exam_for_warranty(corpus: Corpus, hold_out: HoldOut, config: RunConfig) -> 
     return held_exam(corpus, hold_out.train, hold_out.test, hold_out.pairs)
 
 
-def _keep_warranted(directory: RunDirectory, plan: Plan, exam: Exam, config: RunConfig, notice: Notice) -> None:
+def _keep_warranted(directory: RunDirectory, plan: Plan, exam: Exam, config: RunConfig, progress: Progress) -> None:
     """Replace the model of a run by the interpolation with its base that an exam warrants, and record it.
 
     What was trained stays in `trained/`, so that a run that was cut short begins this again.
@@ -262,7 +263,7 @@ def _keep_warranted(directory: RunDirectory, plan: Plan, exam: Exam, config: Run
         plan: of the run.
         exam: of held-out documents.
         config: how many points general sentences may lose, and the mirror of evaluation data sets.
-        notice: receives the result in a few sentences.
+        progress: receives the result in a few sentences.
 
     Raises:
         BaseEncoderError: the weights cannot be merged. The run stays as it is.
@@ -278,11 +279,11 @@ def _keep_warranted(directory: RunDirectory, plan: Plan, exam: Exam, config: Run
     kept = interpolation.at(found.alpha) if found.chosen else interpolation.base
     save_model(directory.model, kept.save, kept)
     directory.update(warranty=found.to_json())
-    notice(f"warranty: {found.line} All of the training is in {aside}")
+    progress.notice(f"warranty: {found.line} All of the training is in {aside}")
 
 
 def _finish(
-    corpus: Corpus, hold_out: HoldOut, plan: Plan, directory: RunDirectory, notice: Notice, config: RunConfig
+    corpus: Corpus, hold_out: HoldOut, plan: Plan, directory: RunDirectory, progress: Progress, config: RunConfig
 ) -> None:
     """Score the base and the trained model on the held-out documents, and write scores, page and card.
 
@@ -291,7 +292,7 @@ def _finish(
         hold_out: its parts.
         plan: of the run.
         directory: of the run.
-        notice: receives the reason of a missing score.
+        progress: receives the reason of a missing score.
         config: whether checkpoints stay.
     """
     scores, neighbours = dict[str, Any](), list[dict[str, Any]]()
@@ -299,10 +300,10 @@ def _finish(
         try:
             before = score_base(corpus, hold_out, plan.base_info, plan.prompts, titles_find_texts)
             if line := _read_before(before):
-                notice(line)
+                progress.notice(line)
             scores, neighbours = score_trained(before, directory.model, directory.record["config"].get("sizes", ()))
         except DataError as error:  # only near-duplicates: a model without a score
-            notice(f"no label-free score: {error}")
+            progress.notice(f"no label-free score: {error}")
     context, search = scores.get("context"), scores.get("search")
     write_json(directory.path / "scores.json", {"scores": context, "search": search, "neighbours": neighbours})
     page = run_page(directory.record, context, neighbours, directory.metrics(), search=search)
@@ -328,13 +329,13 @@ def _read_before(before: Mapping[str, Before]) -> str | None:
     return f"{fact}: the scores below are too good, and no verdict; begin with another base to have one"
 
 
-def read(source: Source, split: bool | None, notice: Notice) -> Corpus:
+def read(source: Source, split: bool | None, progress: Progress) -> Corpus:
     """Read a corpus, with a notice if its texts need cleaning."""
     if isinstance(source, Corpus):
         return source
     corpus = read_corpus(source, split_sentences=split)
     if line := corpus.report.advice("read_corpus(..., clean=) with "):
-        notice(line)
+        progress.notice(line)
     return corpus
 
 

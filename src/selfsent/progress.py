@@ -23,6 +23,10 @@ _VARIABLES = frozenset(("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"))
 """Variables by which rich takes for a terminal what is none."""
 
 
+Counter = Callable[[int], None]
+"""Receives the number of items done since the last call."""
+
+
 class Progress:
     """Receives the progress of runs, one after the other, and ignores it. Override the methods of interest.
 
@@ -43,10 +47,14 @@ class Progress:
         """More sentences were processed outside the steps.
 
         Args:
-            what: `making views`, `tokenising` or `encoding`.
-            done: since the last call.
-            total: of all.
+            what: name of the work: `encoding`, `tokenising`, `searching`, `mining`, `making views` or the like.
+            done: number since the last call.
+            total: number of all.
         """
+
+    def counting(self, what: str, total: int) -> Counter:
+        """`count` of one piece of work, for functions that do not know what their work is part of."""
+        return lambda done: self.count(what, done, total)
 
     def end(self) -> None:
         """The run has ended or failed."""
@@ -108,6 +116,10 @@ class Shown(Progress):
         for bar in self._bars.values():
             bar.progress.stop()
         self._bars.clear()
+
+
+SILENT = Progress()
+"""Ignores all progress: the default of functions that report it."""
 
 
 @contextmanager

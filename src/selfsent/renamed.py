@@ -6,7 +6,10 @@ import warnings
 from collections.abc import Callable
 from functools import wraps
 from importlib import import_module
-from typing import Any, ParamSpec, TypeVar
+from inspect import signature
+from typing import Any, ParamSpec, TypeVar, cast
+
+from selfsent.progress import Counter, Progress
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -58,6 +61,58 @@ def _rename(function: str, named: dict[str, Any], names: dict[str, str]) -> None
             raise TypeError(f"{function}() got {old} and {names[old]}, which are the same: give {names[old]}")
         warn_renamed(f"{function}({old}=)", f"{names[old]}=", 3)
         named[names[old]] = named.pop(old)
+
+
+class _Callbacks(Progress):
+    """Progress for the functions that were given in place of one."""
+
+    def __init__(self, advance: Counter | None = None, notice: Callable[[str], None] | None = None) -> None:
+        self._advance, self._notice = advance, notice
+
+    def notice(self, line: str) -> None:
+        if self._notice:
+            self._notice(line)
+
+    def count(self, what: str, done: int, total: int) -> None:
+        if self._advance:
+            self._advance(done)
+
+
+def callbacks_as_progress(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Accept functions in place of `progress`: `advance`, of a count, and `notice`, of a line.
+
+    `advance` may also stand at the position of `progress`.
+
+    Raises:
+        TypeError: on a call with `progress` and one of them.
+
+    Example:
+        >>> @callbacks_as_progress
+        ... def work(progress: Progress = Progress()) -> None:
+        ...     progress.count("working", 3, 3)
+        >>> work(advance=print)
+        3
+    """
+    name, called = function.__qualname__, cast(Callable[..., _R], function)
+    place = [*signature(function).parameters].index("progress")
+
+    @wraps(function)
+    def call(*arguments: Any, **named: Any) -> _R:
+        old: dict[str, Any] = {each: named.pop(each) for each in ("advance", "notice") if each in named}
+        before, given, after = arguments[:place], [*arguments[place : place + 1]], arguments[place + 1 :]
+        if given and callable(given[0]):
+            old["advance"] = given[0]
+        elif old and (given or "progress" in named):
+            raise TypeError(f"{name}() got {' and '.join(old)} and progress, which are the same: give progress")
+        if not old:
+            return called(*arguments, **named)
+        for each in old:
+            warn_renamed(f"{name}({each}=)", "progress=, a selfsent.progress.Progress")
+        if given:
+            return called(*before, _Callbacks(**old), *after, **named)
+        return called(*arguments, progress=_Callbacks(**old), **named)
+
+    return cast(Callable[_P, _R], call)
 
 
 def moved_module(old: str, new: str) -> Callable[[str], Any]:

@@ -23,6 +23,7 @@ from selfsent.errors import OutputError
 from selfsent.files import atomic_file, is_half_written, output_errors, read_json, sweep_half_written, write_json
 from selfsent.integrity import warn_damaged
 from selfsent.locks import lock_directory, lock_range
+from selfsent.progress import Counter
 
 _CHECKED = 1 << 15
 """Rows checked at a time."""
@@ -30,8 +31,6 @@ _ASKED, _MADE = 500, 256
 """Texts looked up at a time, and encoded and written at a time: an interruption loses at most as many."""
 _WAIT = 60
 """Seconds to wait while another process writes."""
-Advance = Callable[[int], None]
-"""Receives the number of rows done since the last call; first those of earlier runs."""
 Compute = Callable[[NDArray[np.int64]], NDArray[Any]]
 """(n,) ascending rows -> (n, size)."""
 Prepare = Callable[[], tuple[Compute, int]]
@@ -112,7 +111,7 @@ class ArrayCache:
     def _open(self, name: str) -> np.memmap[Any, Any]:
         return np.load(self.path(name), mmap_mode="r", allow_pickle=False)  # type: ignore[no-any-return]
 
-    def fill(self, rows: NDArray[np.int64], prepare: Prepare, advance: Advance = lambda count: None) -> NDArray[Any]:
+    def fill(self, rows: NDArray[np.int64], prepare: Prepare, advance: Counter = lambda count: None) -> NDArray[Any]:
         """The arrays of all rows, memory-mapped, with those of `rows` computed where they are missing.
 
         Processes share the work, by chunks with the same borders in every process and run, as rounding depends a
@@ -121,7 +120,7 @@ class ArrayCache:
         Args:
             rows: (chosen,) in any order; others are undefined if nobody asked for them.
             prepare: called if rows are missing.
-            advance: called after each chunk.
+            advance: called after each chunk; first with the number of rows of earlier runs.
         """
         rows = np.unique(rows)
         known = int(self.done[rows].sum())
@@ -144,7 +143,7 @@ class ArrayCache:
         return self.vectors
 
     def fill_in_order(
-        self, stream: Callable[[int], Iterable[NDArray[Any]]], advance: Advance = lambda count: None
+        self, stream: Callable[[int], Iterable[NDArray[Any]]], advance: Counter = lambda count: None
     ) -> int:
         """Compute all rows in one process, and return the number of those that were done before.
 
@@ -292,7 +291,7 @@ class Chunks:
         self,
         parts: Mapping[str, Sequence[Any] | NDArray[Any]],
         compute: Callable[[Any], dict[str, list[Any]]],
-        advance: Advance = lambda count: None,
+        advance: Counter = lambda count: None,
     ) -> int:
         """Take or write the chunk of each part, in order, and return the summed length of the parts computed now.
 

@@ -59,7 +59,7 @@ def rows_of(path):
 def test_columns_augmenters_and_statistics(corpus, tmp_path):
     done = []
     pairings = [[Shuffle()], [Shuffle(), Shuffle()]]
-    views = augment(corpus, pairings, tmp_path / "views.parquet", seed=3, advance=done.append)
+    views = augment(corpus, pairings, tmp_path / "views.parquet", seed=3, progress=tiny.counts(done))
     rows = rows_of(views.path)
     assert views.rows == len(rows) == sum(done) == 300
     assert views.made == 450
@@ -132,7 +132,7 @@ def test_a_maker_that_changes_little_is_told(corpus, tmp_path):
     said = []
     share = np.mean([text.startswith("b") for text in corpus.texts()])
     assert 0 < share < 0.1
-    augment(corpus, [[Upper()], [Shuffle()]], tmp_path / "views.parquet", notice=said.append)
+    augment(corpus, [[Upper()], [Shuffle()]], tmp_path / "views.parquet", progress=tiny.heard(notice=said.append))
     assert said == [f"upper changed only {share:.1%} of the texts: no reason"]
 
 
@@ -147,7 +147,7 @@ def test_views_that_another_process_is_making_are_waited_for(corpus, monkeypatch
     making, done = context.Event(), context.Event()
 
     def make():
-        with_views(corpus, [Shuffle()], seed=9, advance=lambda count: (making.set(), time.sleep(0.2)))
+        with_views(corpus, [Shuffle()], seed=9, progress=tiny.heard(count=lambda *_: (making.set(), time.sleep(0.2))))
         done.set()
 
     other = context.Process(target=make)

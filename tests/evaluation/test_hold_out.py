@@ -96,34 +96,32 @@ def test_corpora_that_cannot_be_split_are_refused(documents_of, corpus_of):
 
 
 def test_a_small_corpus_is_scored_too(posts):
-    found = HoldOut.of(posts, dev=True, notice=print)
+    found = HoldOut.of(posts, dev=True)
     apart = [{*posts.documents[rows].tolist()} for rows in (found.train, found.dev, found.test)]
     assert [len(documents) for documents in apart] == [128, 32, 40]  # a fifth, and of the others a fifth again
     assert len(set.union(*apart)) == 200
-    assert HoldOut.of(posts, dev=False, notice=print).test.tolist() == found.test.tolist()
+    assert HoldOut.of(posts, dev=False).test.tolist() == found.test.tolist()
 
 
 def test_the_user_says_how_many(posts):
-    found = HoldOut.of(posts, dev=True, notice=print, count=60)
+    found = HoldOut.of(posts, dev=True, count=60)
     assert [len({*posts.documents[rows].tolist()}) for rows in (found.train, found.dev, found.test)] == [80, 60, 60]
-    everything = HoldOut.of(posts, dev=False, notice=print, count=0)
+    everything = HoldOut.of(posts, dev=False, count=0)
     assert (len(everything.train), everything.test) == (600, None)
     with pytest.raises(SettingsError, match="0 leaves nothing to choose by"):
-        HoldOut.of(posts, dev=True, notice=print, count=0)
+        HoldOut.of(posts, dev=True, count=0)
     with pytest.raises(DataError, match="110 documents are kept to score by, and of the others: too few documents"):
-        HoldOut.of(posts, dev=True, notice=print, count=110)
+        HoldOut.of(posts, dev=True, count=110)
     with pytest.raises(DataError, match="too few documents to hold 199 out"):
-        HoldOut.of(posts, dev=False, notice=print, count=199)
+        HoldOut.of(posts, dev=False, count=199)
 
 
 def test_documents_of_one_sentence_are_no_reason_not_to_train(tickets):
-    notices = []
-    found = HoldOut.of(tickets, dev=False, notice=notices.append)
+    found = HoldOut.of(tickets, dev=False)
     assert (len(found.train), found.test) == (len(tickets), None)
-    (line,) = notices
-    assert line.startswith("no label-free score: no document has two different sentences: split texts")
+    assert found.reason.startswith("no label-free score: no document has two different sentences: split texts")
     with pytest.raises(DataError, match=r"split.sentences"):  # but nothing can be chosen by them
-        HoldOut.of(tickets, dev=True, notice=print)
+        HoldOut.of(tickets, dev=True)
 
 
 def test_a_run_whose_score_cannot_be_taken_ends_well(base_of, tmp_path, monkeypatch):
@@ -162,14 +160,14 @@ def test_no_text_of_pairs_is_in_two_parts(pairs):
     rows = [(f"query {n // 2}", f"answer {n // 3}") for n in range(600)]
     rows += [(f"other {n}", f"own {n}") for n in range(300)]
     corpus = pairs([rows[n] for n in np.random.default_rng(0).permutation(len(rows))])
-    found = HoldOut.of(corpus, dev=False, notice=print, pairs=True)
+    found = HoldOut.of(corpus, dev=False, pairs=True)
     one, other = corpus.texts(column="a"), corpus.texts(column="b")
     sides = [{text for row in part for text in (one[row], other[row])} for part in (found.train, found.test)]
     assert found.pairs
     assert not sides[0] & sides[1]
     groups = pair_groups(corpus)
     assert len({*groups[found.test].tolist()}) == round(0.2 * len({*groups.tolist()}))
-    again = HoldOut.of(corpus, dev=False, notice=print, count=30, pairs=True)
+    again = HoldOut.of(corpus, dev=False, count=30, pairs=True)
     assert {*again.test.tolist()} < {*found.test.tolist()}  # the draw hangs on the texts alone
     assert found.summary(corpus).startswith(f"kept aside to score by: {len(found.test)} rows, which share no text")
 
@@ -178,10 +176,10 @@ def test_a_group_of_much_of_the_corpus_stays_in_training(pairs):
     same = [(f"query {n}", "the same answer to all") for n in range(200)]
     corpus = pairs(same + [(f"q{n}", f"a{n}") for n in range(200)])
     for count in (30, 198):
-        assert len(HoldOut.of(corpus, dev=False, notice=print, count=count, pairs=True).test) == count
-    notices = []
-    assert HoldOut.of(pairs(same), dev=False, notice=notices.append, pairs=True).test is None
-    assert notices[0].startswith(
+        assert len(HoldOut.of(corpus, dev=False, count=count, pairs=True).test) == count
+    found = HoldOut.of(pairs(same), dev=False, pairs=True)
+    assert found.test is None
+    assert found.reason.startswith(
         "no search score: too few groups of pairs that share no text to hold any out: the corp"
     )
 
@@ -189,4 +187,4 @@ def test_a_group_of_much_of_the_corpus_stays_in_training(pairs):
 def test_context_cannot_choose_among_models_of_pairs_without_documents(pairs):
     corpus = pairs([(f"q{n}", f"a{n}") for n in range(400)])
     with pytest.raises(DataError, match="the corpus has no documents to find a next sentence in"):
-        HoldOut.of(corpus, dev=True, notice=print, pairs=True)
+        HoldOut.of(corpus, dev=True, pairs=True)

@@ -7,7 +7,7 @@ from augment.test_endpoint import endpoint
 from selfsent.errors import AugmenterError, DataError, OutputError, SettingsError
 from selfsent.exam.draw import Text
 from selfsent.exam.queries import PROMPT, make_queries, queries_in
-from tiny import make_sentences
+from tiny import heard, make_sentences
 from web import answered, answering as serving
 
 
@@ -57,11 +57,11 @@ def test_an_interrupted_call_asks_only_what_is_left(tmp_path):
 
     with serving(reply) as (url, asked), endpoint(url, tries=1) as server:
         with pytest.raises(AugmenterError, match="gave no answer to 6 questions"):
-            make_queries(texts, output, endpoint=server, notice=told.append)
+            make_queries(texts, output, endpoint=server, progress=heard(notice=told.append))
         assert not output.exists()
         asked.clear()
         down[0] = False
-        again = make_queries(texts, output, endpoint=server, notice=told.append)
+        again = make_queries(texts, output, endpoint=server, progress=heard(notice=told.append))
         assert len(asked) == 6
         whole = make_queries(texts, tmp_path / "whole.jsonl", endpoint=server)
     assert again.rows == whole.rows

@@ -27,7 +27,7 @@ KINDS = ["wordpiece", "unigram"]
 
 def learned(corpus, size, cased=False, kind="wordpiece"):
     options = VocabularyOptions(vocabulary_size=size, cased=cased, vocabulary_kind=kind)
-    return train_vocabulary(corpus, options, lambda line: None)
+    return train_vocabulary(corpus, options)
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ def test_search_is_exact(encoder, corpus, sentences, chunk, monkeypatch):
     wanted = encode(encoder, queries).astype(np.float64)
     cosines = wanted @ vectors.T / np.linalg.norm(wanted, axis=1)[:, None] / np.linalg.norm(vectors, axis=1)
     told = []
-    found = search(encoder, corpus, queries, top=5, advance=told.append, lexical_weight=0)
+    found = search(encoder, corpus, queries, top=5, progress=tiny.counts(told), lexical_weight=0)
     assert sum(told) == 70
     for hits, expected in zip(found, cosines, strict=True):
         assert [hit.row for hit in hits] == np.argsort(-expected, kind="stable")[:5].tolist()

@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import selfsent
+import tiny
 from naive.similar import most_similar
 from naive.words import shared_words
 from selfsent.data.corpus import read_corpus
@@ -46,7 +47,7 @@ def test_pairs_are_those_of_the_whole_matrix(count, top, threshold, values, rows
         patch.setattr("selfsent.search.pairs.ROWS", rows)
         patch.setattr("selfsent.search.pairs.COLUMNS", rows * columns)
         told = []
-        found = most_similar_pairs(vectors, top, threshold, told.append)
+        found = most_similar_pairs(vectors, top, threshold, tiny.counts(told))
         assert sum(told) == count
     same(found, most_similar(vectors, top, threshold))
 
@@ -104,7 +105,7 @@ def clusters(count, size=16, seed=0):
 def test_the_index_finds_near_pairs_and_knows_how_many_it_misses(small_blocks):
     vectors = clusters(2000)
     told = []
-    found, recall = approximate_pairs(vectors, 50, advance=told.append)
+    found, recall = approximate_pairs(vectors, 50, progress=tiny.counts(told))
     assert sum(told) == 2000
     expected = most_similar_pairs(vectors, 50)
     shared = {pair[1:3] for pair in found} & {pair[1:3] for pair in expected}

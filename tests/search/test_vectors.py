@@ -12,6 +12,7 @@ from selfsent.data.corpus import read_corpus
 from selfsent.data.vector_files import StoredVectors, VectorsFile
 from selfsent.errors import Damaged, DataError, OutputError, SettingsError
 from selfsent.models.encoding import encode
+from selfsent.progress import SILENT
 from selfsent.search import encode_corpus, encode_to_file, search
 
 NAMES = pytest.mark.parametrize("name", ["v.npy", "v.parquet"])
@@ -53,14 +54,14 @@ def read(path):
 
 
 def stop_after(chunks, error=KeyboardInterrupt):
-    """An `advance` that fails when so many chunks are done."""
+    """A progress object that fails when so many chunks are done."""
     left = iter(range(chunks - 1))
 
-    def advance(count):
+    def count(what, done, total):
         if next(left, None) is None:
             raise error
 
-    return advance
+    return tiny.heard(count=count)
 
 
 def interrupted(encoder, corpus, output, chunks=2):
@@ -83,7 +84,7 @@ def test_there_is_a_vector_for_each_row_and_repeated_texts_are_computed_once(
 
     with monkeypatch.context() as patch:
         patch.setattr("selfsent.search.vectors.encode_stream", spy)
-        made = encode_to_file(encoder, rows, tmp_path / name, told.append)
+        made = encode_to_file(encoder, rows, tmp_path / name, tiny.counts(told))
     assert computed == rows.texts()
     assert (made.rows, made.size, made.kept, made.zeros, sum(told)) == (100, 32, 0, 3, len(rows))
     assert [path.name for path in tmp_path.iterdir()] == [name]
@@ -113,12 +114,12 @@ def test_after_an_interruption_the_file_is_the_same(encoder, either, tmp_path, m
     with monkeypatch.context() as patch:
         if where == "writing":
             patch.setattr("selfsent.search.vectors._write_rows", stop)
-        advance = (lambda count: None) if where == "writing" else stop_after(2, error)
+        progress = SILENT if where == "writing" else stop_after(2, error)
         with pytest.raises((KeyboardInterrupt, OutputError), match=rf"{done} of {total} texts|No space left"):
-            encode_to_file(encoder, either, tmp_path / name, advance)
+            encode_to_file(encoder, either, tmp_path / name, progress)
     assert not (tmp_path / name).exists()
     told = []
-    assert encode_to_file(encoder, either, tmp_path / name, told.append).kept == told[0] == done
+    assert encode_to_file(encoder, either, tmp_path / name, tiny.counts(told)).kept == told[0] == done
     assert sum(told) == total
     assert (tmp_path / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
     assert sorted(path.name for path in tmp_path.iterdir()) == [name, "whole"]

@@ -11,7 +11,7 @@ from selfsent.methods import METHODS, get_method
 from selfsent.methods.method import NEW_STATIC, STATIC, STATIC_STEPS
 from selfsent.models.base_info import BaseInfo
 from selfsent.models.loading import load_encoder
-from selfsent.progress import Progress
+from selfsent.progress import SILENT, Progress
 from selfsent.training import fit
 from selfsent.training.defaults import LARGE
 from selfsent.training.fit import fitted
@@ -81,9 +81,9 @@ def test_what_a_method_does_not_take(changes, said):
 def test_a_batch_is_no_larger_than_the_corpus():
     lines = []
     plan = Plan.resolve(get_method("mlm"), batch_size=64)
-    assert fitted(plan, 10, lines.append).batch_size == 10
+    assert fitted(plan, 10, tiny.heard(notice=lines.append)).batch_size == 10
     assert lines == ["the corpus has 10 rows to train on: batch_size=64 is cut to that"]
-    assert fitted(plan, 64, lines.append) == plan.settings
+    assert fitted(plan, 64, tiny.heard(notice=lines.append)) == plan.settings
     assert len(lines) == 1
 
 
@@ -96,7 +96,7 @@ def test_a_batch_may_be_cut_where_its_sentences_are_not_compared(objective, alon
             Plan.resolve(get_method("distil"), **changes, **given)
     plan = Plan.resolve(get_method("distil"), batch_size=5, **given)
     with nullcontext() if alone else pytest.raises(SettingsError, match="cannot be shared evenly by 2 processes"):
-        fitted(plan, 100, lambda line: None)
+        fitted(plan, 100, SILENT)
 
 
 def test_the_config_names_everything_that_decides(corpus, base_of):
@@ -119,7 +119,7 @@ def test_every_process_has_something_of_every_batch(monkeypatch, size, accumulat
     monkeypatch.setattr("selfsent.training.fit.world_size", lambda: 2)
     plan = Plan.resolve(get_method("mlm"), batch_size=size, accumulate=accumulate)
     with nullcontext() if fits else pytest.raises(SettingsError, match=f"{size} is too small for 2 processes"):
-        fitted(plan, 100, lambda line: None)
+        fitted(plan, 100, SILENT)
 
 
 def test_texts_of_no_token_are_left_out(tmp_path):

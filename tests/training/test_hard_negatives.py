@@ -93,7 +93,7 @@ def test_what_was_mined_is_read_and_what_is_missing_is_made(pairs, base, monkeyp
     with pytest.raises(KeyboardInterrupt):
         mine(pairs, ALL, base, 2)
     done = []
-    found = mine(pairs, ALL, base, 2, advance=done.append)
+    found = mine(pairs, ALL, base, 2, progress=tiny.counts(done))
     assert (asked, done) == ([10, 10, 10, 10], [10, 10, 10])
     again = mine(pairs, ALL, base, 2)
     assert len(asked) == 4

@@ -10,6 +10,7 @@ import tiny
 from selfsent.errors import OutputError, TrainingError
 from selfsent.fast.lookups import Lookup
 from selfsent.methods import Loss
+from selfsent.progress import SILENT
 from selfsent.training import loop as loop_module
 from selfsent.training.loop import Interrupted, Loop, steps_between_probes
 from selfsent.training.run_config import RunConfig
@@ -198,7 +199,7 @@ def test_a_disk_that_is_full_behind_the_last_step_costs_none_of_them(make_loop, 
     loop = make_loop(steps=4)
     with pytest.raises(OutputError):
         loop.run()
-    assert loop.directory.newest_checkpoint(print) == loop.directory.checkpoint_at(4)
+    assert loop.directory.newest_checkpoint(SILENT) == loop.directory.checkpoint_at(4)
 
 
 @pytest.mark.parametrize(("method", "seen_twice"), [("simcse", True), ("ct", False)])

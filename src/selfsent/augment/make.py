@@ -26,6 +26,8 @@ from selfsent.data.vector_files import check_format
 from selfsent.errors import AugmenterError, SelfsentError, SettingsError
 from selfsent.files import atomic_directory, check_new_file
 from selfsent.locks import lock_range
+from selfsent.progress import SILENT, Progress
+from selfsent.renamed import callbacks_as_progress
 from selfsent.resumable import Chunks, key_of
 
 ORIGINAL = "original"
@@ -64,6 +66,7 @@ class Views:
         return [row for table in tables for row in table.to_pylist()]
 
 
+@callbacks_as_progress
 def augment(
     corpus: Corpus,
     pairings: Sequence[Pairing],
@@ -71,8 +74,7 @@ def augment(
     *,
     seed: int = 0,
     overwrite: bool = False,
-    advance: Callable[[int], None] = lambda count: None,
-    notice: Callable[[str], None] = lambda line: None,
+    progress: Progress = SILENT,
 ) -> Views:
     """Write two views of every sentence of a corpus into a parquet file.
 
@@ -86,8 +88,7 @@ def augment(
         output: the file, which ends in `.parquet`.
         seed: of everything random.
         overwrite: discard the file, and the chunks of another call.
-        advance: called with the number of pairs done since the last call, including those kept from an earlier run.
-        notice: called with lines the user should see.
+        progress: receives the number of pairs done, including those kept from an earlier run, and notices.
 
     Raises:
         SettingsError: the augmenters do not go together, or a resource is missing.
@@ -98,6 +99,7 @@ def augment(
     check_pairings(pairings)
     check_output(path, overwrite)
     chunks, made = Chunks(path, _plan(corpus, pairings, seed), overwrite), 0
+    advance = progress.counting("making views", len(corpus) * len(pairings))
     try:
         for number, pairing in enumerate(pairings):
             size, key = min(augmenter.chunk for augmenter in pairing), make_key(seed, number)
@@ -113,7 +115,7 @@ def augment(
     unchanged = _unchanged(path)
     for augmenter in dict.fromkeys(augmenter for pairing in pairings for augmenter in pairing):
         if (changed := 1 - unchanged[augmenter.spec]) < _FEW:
-            notice(f"{augmenter.spec} changed only {changed:.1%} of the texts: {augmenter.unchanged}")
+            progress.notice(f"{augmenter.spec} changed only {changed:.1%} of the texts: {augmenter.unchanged}")
     return Views(path, total, made, unchanged)
 
 
@@ -191,12 +193,12 @@ def _unchanged(path: Path) -> dict[str, float]:
     return {name: same[name] / count for name, count in views.items() if name != ORIGINAL}
 
 
+@callbacks_as_progress
 def with_views(
     corpus: Corpus,
     pairing: Pairing,
     seed: int = 0,
-    advance: Callable[[int], None] = lambda count: None,
-    notice: Callable[[str], None] = lambda line: None,
+    progress: Progress = SILENT,
 ) -> Corpus:
     """The same sentences, with two views of each as the columns that methods read.
 
@@ -206,8 +208,7 @@ def with_views(
         corpus: the sentences.
         pairing: one augmenter (the sentence and a view) or two (two views).
         seed: of everything random.
-        advance: called with the number of sentences done since the last call.
-        notice: called with lines the user should see.
+        progress: receives the number of sentences done, and notices.
 
     Raises:
         SelfsentError: as `augment`.
@@ -223,7 +224,7 @@ def with_views(
                 continue
             shutil.rmtree(directory, ignore_errors=True)
             if not made.exists():  # complete if an earlier call was killed just after writing it
-                augment(corpus, [pairing], made, seed=seed, advance=advance, notice=notice)
+                augment(corpus, [pairing], made, seed=seed, progress=progress)
             _build(corpus, made, directory, [augmenter.spec for augmenter in pairing], key)
             made.unlink(missing_ok=True)
     return found

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from selfsent.augment.registry import AUGMENTERS, parse_augmenter
-from selfsent.cli.console import counting, notice, show
+from selfsent.cli.console import notice, show, shown
 from selfsent.cli.options import CORPUS, Reading
 from selfsent.cli.outputs import check_outputs
 from selfsent.display import counted, shortened
@@ -72,10 +72,10 @@ class Augment(PairOptions, Reading):
         self.check_corpus(self.corpus)
         corpus = self.read(self.corpus, summarise=True)
         begun = time.monotonic()
-        given: dict[str, Any] = {"seed": self.seed, "overwrite": self.overwrite, "notice": notice}
+        given: dict[str, Any] = {"seed": self.seed, "overwrite": self.overwrite}
         try:
-            with counting("making views", len(corpus) * len(pairings)) as done:
-                views = augment(corpus, pairings, self.output, advance=done, **given)
+            with shown() as progress:
+                views = augment(corpus, pairings, self.output, progress=progress, **given)
         except KeyboardInterrupt:
             again = "--overwrite begins anew" if self.overwrite else "the same command goes on from here"
             raise KeyboardInterrupt(f"stopped and kept; {again}") from None

@@ -71,11 +71,27 @@ def show(renderable: Any) -> None:
     results().print(with_wide_title(renderable) if isinstance(renderable, Table) else renderable, soft_wrap=False)
 
 
+class StatusLine(CommandProgress):
+    """Notices on a status line, with the name of a model before them; bars of long work.
+
+    Args:
+        now: shows a text, see `doing`.
+    """
+
+    def __init__(self, now: Callable[[str], None]) -> None:
+        super().__init__()
+        self.now, self.model = now, ""
+
+    def notice(self, line: str) -> None:
+        """Show a line until the next."""
+        self.now(f"{self.model}: {line}" if self.model else line)
+
+
 @contextmanager
-def counting(title: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A progress bar, advanced by counts that add up to `total`; silent if standard error is no terminal."""
-    with progress.shown(None, quiet=False) as bar:
-        yield lambda count: bar.count(title, count, total)
+def shown() -> Iterator[progress.Progress]:
+    """Notices and bars of a command; no bars if standard error is no terminal."""
+    with progress.shown(CommandProgress(), quiet=False) as receiver:
+        yield receiver
 
 
 doing = progress.doing

@@ -6,7 +6,7 @@ from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import Literal
 
-from selfsent.cli.console import counting, doing, notice
+from selfsent.cli.console import doing, notice, shown
 from selfsent.cli.options import CORPUS, MODEL, Carrying, Command, Sized
 from selfsent.cli.outputs import check_outputs
 from selfsent.display import counted
@@ -45,8 +45,8 @@ class Encode(Carrying, Sized):
             raise SettingsError(f"{problem}: {advice}")
         corpus = self.read(self.corpus, min_rows=1)
         model = self.load(self.model, corpus)
-        with counting("encoding", len(corpus)) as done:
-            made = encode_to_file(model, corpus, output, done, self.prompt)
+        with shown() as progress:
+            made = encode_to_file(model, corpus, output, progress, self.prompt)
         if made.kept:
             notice(f"{counted(made.kept, 'text')} had been encoded before an earlier run stopped")
         unit = corpus.input_rows.unit

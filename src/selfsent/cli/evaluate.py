@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from selfsent import extensions
-from selfsent.cli.console import CommandProgress, doing, notice, show
+from selfsent.cli.console import StatusLine, doing, notice, show
 from selfsent.cli.options import SPLIT_DEFAULT, Encoding, Reading, WithData
 from selfsent.cli.outputs import as_line, check_outputs, write_outputs
 from selfsent.errors import SettingsError
@@ -50,17 +50,6 @@ class _Files(WithData):
 
     json: str | None = setting(None, "everything, as one object")
     page: str | None = setting(None, "an HTML page: scores as dots with their intervals, and the tables")
-
-
-class _Audible(CommandProgress):
-    """Tasks on the status line, and bars of long ones."""
-
-    def __init__(self, now: Callable[[str], None]) -> None:
-        super().__init__()
-        self.now, self.model = now, ""
-
-    def notice(self, line: str) -> None:
-        self.now(f"{self.model}: {line}")
 
 
 @dataclass(kw_only=True)
@@ -166,7 +155,7 @@ class Evaluate(_Tasks, _Files, Encoding):
         request |= {"documents": documents, "data": store, **self.values("classifier", "hold_out")}
         bits, results = self.bits(), []
         with doing() as now:
-            progress = _Audible(now)
+            progress = StatusLine(now)
             for model, title in zip(models, titles, strict=True):
                 encoder = load_scorer(model, **bits, pooling=self.pooling)
                 if self.vectors and not encoder.has_vectors:

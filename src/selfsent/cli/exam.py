@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from selfsent import naming
-from selfsent.cli.console import doing, notice, show, with_flags
+from selfsent.cli.console import StatusLine, doing, notice, show, with_flags
 from selfsent.cli.options import FILES, JSON, Encoding, Reading
 from selfsent.cli.outputs import as_line, check_outputs, write_outputs
 from selfsent.display import listed
@@ -140,7 +140,7 @@ class Exam(Reading, Encoding):
             ]
             named = [(name or short, model) for (name, model), short in zip(models, shown, strict=True)]
             encoders = [partial(load_scorer, model, name=name, **bits) for name, model in named]
-            found = compare_on_exam(folder, encoders, now)
+            found = compare_on_exam(folder, encoders, StatusLine(now))
         if write_outputs({self.json: lambda: as_line(found.to_json())}):
             return
         show(found.table())

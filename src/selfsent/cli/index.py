@@ -8,7 +8,7 @@ from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
-from selfsent.cli.console import counting, notice
+from selfsent.cli.console import notice, shown
 from selfsent.cli.options import FILES, MODEL, Command, Encoding, Sized, full_name
 from selfsent.cli.results import LANGUAGE, WithVectors
 from selfsent.display import counted
@@ -72,8 +72,8 @@ class IndexBuild(WithVectors, Sized):
                 advice = f"train it by selfsent train --method distil --teacher {self.model} --space teacher"
                 raise SettingsError(f"{problem}: {advice}")
             model.lexical_weight = student.lexical_weight  # BM25 compensates for a weaker encoder of queries
-        with counting("reading vectors" if self.encoded else "encoding", len(corpus)) as done:
-            about = full_name(self.model), seen[0], self.recall, done, stored, self.id_column, self.language
+        with shown() as progress:
+            about = full_name(self.model), seen[0], self.recall, progress, stored, self.id_column, self.language
             query_model = None if self.query_model is None else full_name(self.query_model)
             added = write_index(model, corpus, output, *about, query_model=query_model, precision=self.precision)
         if line := _counts(added):
@@ -115,8 +115,8 @@ class IndexAdd(WithVectors, Encoding):
             hint = "" if self.model else f"; the index {path} was made with it: say with --model where it is now"
             raise BaseEncoderError(f"{error}{hint}") from None
         index.check_model(seen[0], full_name(name))
-        with counting("reading vectors" if self.encoded else "encoding", len(corpus)) as done:
-            added = index.upsert(corpus, model, done, stored)
+        with shown() as progress:
+            added = index.upsert(corpus, model, progress, stored)
         notice(", ".join(filter(None, [f"{counted(added.new, 'vector')} added", _counts(added)])))
         _summarise(path)
 

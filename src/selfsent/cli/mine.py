@@ -7,7 +7,7 @@ from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from selfsent.cli.console import counting, notice
+from selfsent.cli.console import notice, shown
 from selfsent.cli.options import CORPUS, MODEL, Reading
 from selfsent.cli.outputs import check_outputs
 from selfsent.display import counted
@@ -55,8 +55,8 @@ class Mine(PairOptions, Reading):
         if len(self.text_columns) != 2:
             raise SettingsError("mine reads pairs: give two text_columns, such as text_columns=question,answer")
         corpus = self.read(self.corpus, summarise=True)
-        with counting("mining", len(corpus)) as done:
-            found = mine(self.model, corpus, self.negatives, self.retriever, self.max_relative_score, done)
+        with shown() as progress:
+            found = mine(self.model, corpus, self.negatives, self.retriever, self.max_relative_score, progress)
         first, second = self.text_columns
         written = 0
 

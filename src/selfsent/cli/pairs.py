@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from selfsent.cli.console import counting, notice, show
+from selfsent.cli.console import notice, show, shown
 from selfsent.cli.options import MODEL, ONE_CORPUS
 from selfsent.cli.outputs import as_line
 from selfsent.cli.results import LANGUAGE, LEXICAL_WEIGHT, Results, line_of
@@ -58,12 +58,12 @@ class Pairs(Results):
         wanted, min_cosine = candidates_for(self.top, self.threshold, weight)
         about: dict[str, Any] = {"model": self.model, "corpus": self.corpus, "lexical_weight": weight}
         about["word_weight"] = weight  # deprecated
-        with counting("comparing", len(vectors)) as done:
+        with shown() as progress:
             if self.approximate:
-                pairs, recall = approximate_pairs(vectors, self.top, min_cosine, candidates=wanted, advance=done)
+                pairs, recall = approximate_pairs(vectors, self.top, min_cosine, candidates=wanted, progress=progress)
                 about["recall"] = recall
             else:
-                pairs = most_similar_pairs(vectors, wanted, min_cosine, done)
+                pairs = most_similar_pairs(vectors, wanted, min_cosine, progress)
         if self.approximate:
             share = "unknown: no such pair has a text of the sample" if recall is None else f"{recall:.1%}"
             notice(f"share of the most similar pairs that --approximate finds, measured on a sample: {share}")

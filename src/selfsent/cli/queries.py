@@ -7,7 +7,7 @@ from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import Any
 
-from selfsent.cli.console import counting, notice, show
+from selfsent.cli.console import notice, show, shown
 from selfsent.cli.options import CORPUS, Reading
 from selfsent.cli.outputs import check_outputs
 from selfsent.display import counted, shortened
@@ -67,10 +67,10 @@ class Queries(Reading):
         if self.queries_from != _EXTRACTION:
             endpoint = Endpoint(self.queries_from, self.llm, self.timeout, parallel=self.parallel)
         texts = texts_of(self.read(self.corpus, carry=() if title is None else (title,), split_sentences=False), title)
-        how: dict[str, Any] = {"endpoint": endpoint, "prompt": prompt, "notice": notice}
+        how: dict[str, Any] = {"endpoint": endpoint, "prompt": prompt}
         how |= self.values("count", "round_trip", "base", "seed", "overwrite")
-        with endpoint or nullcontext(), counting("making queries", len(texts)) as done:
-            found = make_queries(texts, self.output, advance=done, **how)
+        with endpoint or nullcontext(), shown() as progress:
+            found = make_queries(texts, self.output, progress=progress, **how)
         for row in found.rows[:: max(1, len(found.rows) // _SHOWN)][:_SHOWN]:
             show(f"{shortened(row['query'], _CELL)}\n    {shortened(row['text'], _CELL)}")
         dropped = found.made - len(found.rows)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from selfsent.cli.console import counting, notice
+from selfsent.cli.console import notice, shown
 from selfsent.cli.options import JSON, Carrying, Encoding
 from selfsent.cli.outputs import check_outputs, write_outputs
 from selfsent.display import shortened
@@ -70,8 +70,8 @@ class Results(WithVectors):
         """The vectors of the corpus' distinct texts, from `--encoded` or computed."""
         from selfsent.search import encode_corpus
 
-        with counting("reading vectors" if stored else "encoding", len(corpus)) as done:
-            return encode_corpus(model, corpus, done, stored)
+        with shown() as progress:
+            return encode_corpus(model, corpus, progress, stored)
 
     def write(
         self,

@@ -8,7 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from selfsent.cli.console import counting, notice, show
+from selfsent.cli.console import notice, show, shown
 from selfsent.cli.options import FILES, Asking
 from selfsent.cli.outputs import as_line
 from selfsent.cli.results import LANGUAGE, LEXICAL_WEIGHT, Results, line_of
@@ -157,8 +157,8 @@ class Search(Results, Asking):
         about: dict[str, Any] = {"model": name, "corpus": source, "lexical_weight": weight}
         if weight or (reranker and model.lexical_weight):
             about["language"] = self.language or corpus_language(corpus) or "none"
-        with counting("searching", len(corpus)) as done:
-            how = done, stored, self.lexical_weight, about.get("language"), reranker
+        with shown() as progress:
+            how = progress, stored, self.lexical_weight, about.get("language"), reranker
             found = search(model, corpus, queries, self.top, *how)
         return corpus, found, about, list(self.carried()), corpus.report.unit
 

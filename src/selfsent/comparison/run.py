@@ -87,7 +87,7 @@ def compare(
     with shown(progress, quiet) as progress:
         how: dict[str, Any] = {"dev": dev, "resume": resume, "overwrite": overwrite, "data": data}
         comparison = Comparison(methods, base, output, progress, **how, **common)
-        comparison.read(read(corpus, None, progress.notice), sentences, hold_out)
+        comparison.read(read(corpus, None, progress), sentences, hold_out)
         return comparison.run()
 
 
@@ -109,21 +109,21 @@ class Comparison:
     ) -> None:
         """Plan methods and settings, including those of an earlier run of the comparison."""
         check_dev(dev)
-        self.dev, self.data, self.notice, self.bases = dev, data, progress.notice, known_bases(base)
+        self.dev, self.data, self.progress, self.bases = dev, data, progress, known_bases(base)
         recorded = TrainingError, SettingsError, BaseEncoderError
         read = [each.directory for each in self.bases]
         self.directory = RunSet(output, resume, overwrite, read, progress, *recorded)
         self.before = self.directory.record.get("methods", {})
         self.default, self.common = methods is None and not self.before, common
-        self.given = arguments(default_methods(self.bases, self.notice) if self.default else methods or {}, common)
+        self.given = arguments(default_methods(self.bases, self.progress) if self.default else methods or {}, common)
         self.methods = {**self.before, **self.given}
         if not self.methods:
             raise SettingsError("there is no method to compare")
-        self.trials = planned(self.methods, self.bases, self.default, self.directory.path, self.notice)
+        self.trials = planned(self.methods, self.bases, self.default, self.directory.path, self.progress)
 
     def read(self, corpus: Corpus, sentences: int | None = None, hold_out: int | None = None) -> None:
         """Split the corpus, and choose trials and development score."""
-        notice = self.notice
+        notice = self.progress.notice
         if self.default and corpus.documents is None:
             left = dict.fromkeys(trial.method for trial in self.trials if trial.plan.reads_documents)
             self.trials = [trial for trial in self.trials if trial.method not in left]
@@ -134,7 +134,9 @@ class Comparison:
                 " a task such as dev=stsb-dev; or document_column, or split_sentences if a text holds several sentences"
             )
         dev = self.dev or CONTEXT
-        parts = HoldOut.of(corpus, dev == CONTEXT, notice, count=hold_out)
+        parts = HoldOut.of(corpus, dev == CONTEXT, count=hold_out)
+        if parts.reason:
+            notice(parts.reason)
         self.corpus, self.hold_out, self.dev = corpus, parts.thinned(sentences), dev
         for trial in self.trials:
             trial.plan.on(corpus).known(corpus, self.hold_out.train)
@@ -170,7 +172,7 @@ class Comparison:
         if budgets:
             others = f", and {len(ahead) - len(budgets)} without a clock" if len(budgets) < len(ahead) else ""
             runs, whole = counted(len(budgets), "run"), format_duration(sum(budgets))
-            self.notice(f"{runs} of {whole} in all, scoring included{others}")
+            self.progress.notice(f"{runs} of {whole} in all, scoring included{others}")
         found = self._train(found, task, seconds)
         chosen, test = found.chosen, self.hold_out.test
         if test is not None and found.candidates:
@@ -202,7 +204,7 @@ class Comparison:
             since = time.perf_counter()
             found[base.untrained] = task(encoder)
             seconds[base] = time.perf_counter() - since
-            self.notice(f"{base.untrained}: {found[base.untrained].score:.2f}")
+            self.progress.notice(f"{base.untrained}: {found[base.untrained].score:.2f}")
         return found, seconds
 
     def _train(self, found: Selection, task: Callable[[Scorer], Score], seconds: Mapping[Base, float]) -> Selection:
@@ -215,7 +217,7 @@ class Comparison:
             score = task(scorer_of(load_encoder(trial.path / "model"), trial.name))
             found = found.with_run(trial.name, run, score, trial.base.untrained)
             gain = score.score - found.bases[trial.base.untrained].score
-            self.notice(f"{trial.name}: {score.score:.2f}, {gain:+z.2f} against {trial.base.untrained}")
+            self.progress.notice(f"{trial.name}: {score.score:.2f}, {gain:+z.2f} against {trial.base.untrained}")
         return replace(found, failures=self.directory.failures)
 
     def _trained(self, trial: Trial, scoring: float, **how: Any) -> Run:

@@ -19,11 +19,11 @@ from selfsent.models.bases import resolve
 from selfsent.models.loading import load_encoder
 from selfsent.models.saved import is_cross_encoder, is_static, is_trained_transformer
 from selfsent.naming import name_of
+from selfsent.progress import Progress
 from selfsent.scorers.load_scorer import is_directory_or_id
 from selfsent.settings import DURATIONS
 from selfsent.training.defaults import for_single
 from selfsent.training.plan import Plan
-from selfsent.training.run_config import Notice
 
 BUDGET = 120.0
 """Default budget per method in seconds."""
@@ -120,7 +120,7 @@ def is_strong(directory: Path) -> bool:
     return is_trained_transformer(directory) and not (directory.resolve().parent / "run.json").is_file()
 
 
-def default_methods(bases: Sequence[Base], notice: Notice) -> dict[str, dict[str, Any]]:
+def default_methods(bases: Sequence[Base], progress: Progress) -> dict[str, dict[str, Any]]:
     """The methods compared by default, with their settings, by name.
 
     Those that need no labels and suit one of the bases, and the default of `selfsent.train` for single sentences.
@@ -129,7 +129,9 @@ def default_methods(bases: Sequence[Base], notice: Notice) -> dict[str, dict[str
     static = [base for base in bases if is_static(base.directory)]
     for base in static:
         left = [name for name, given in found.items() if not _suits_static(given)]
-        notice(f"{base.name} is a table of token vectors; left out, since they need a transformer: {', '.join(left)}")
+        progress.notice(
+            f"{base.name} is a table of token vectors; left out, since they need a transformer: {', '.join(left)}"
+        )
     for base in bases:
         name, settings = for_single(BaseInfo.read(base.name))
         words = [name]
@@ -168,7 +170,7 @@ def arguments(
 
 
 def planned(
-    methods: Mapping[str, Mapping[str, Any]], bases: Sequence[Base], default: bool, directory: Path, notice: Notice
+    methods: Mapping[str, Mapping[str, Any]], bases: Sequence[Base], default: bool, directory: Path, progress: Progress
 ) -> list[Trial]:
     """A trial of each method on each base that it can train.
 
@@ -177,7 +179,7 @@ def planned(
         bases: to train.
         default: whether the methods are the default ones, with unsuitable ones already reported.
         directory: of the comparison.
-        notice: receives the excluded ones.
+        progress: receives the excluded ones.
 
     Raises:
         SelfsentError: a method can train none of the bases, its settings are wrong, or two runs have one directory.
@@ -197,7 +199,7 @@ def planned(
         if len(wrong) == len(bases):
             raise next(iter(wrong.values()))
         for base, why in wrong.items():
-            notice(f"{base.trained(name)} is left out: {str(why).removeprefix(f'{name}: ')}")
+            progress.notice(f"{base.trained(name)} is left out: {str(why).removeprefix(f'{name}: ')}")
     for folder, count in Counter(trial.path.name for trial in found).items():
         if count > 1:
             raise SettingsError(f"two methods would be in methods/{folder}: give them names that differ in letters")

@@ -21,6 +21,7 @@ from selfsent.data.views.tokens import Template, Tokens
 from selfsent.data.views.view import View
 from selfsent.distributed import rank, world_size
 from selfsent.files import output_errors
+from selfsent.progress import Counter
 from selfsent.settings import Precision, Settings
 
 _CHUNK, _TOKENS = 4096, 8192
@@ -66,7 +67,7 @@ class Batches:
     """The tokenizer's special tokens."""
     settings: Settings
     """Batch size, seed, accumulation and maximum length."""
-    on_read: Callable[[int], None] = lambda count: None
+    on_read: Counter = lambda count: None
     """Called in a single pass with the number of sentences read since the last call, over all processes."""
     labels: np.ndarray | None = None
     """(corpus rows,) classes or scores of all rows of the corpus; None if the method needs none."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from selfsent.data.tokenizing import CachedTokenizer
 from selfsent.data.views.tokens import Tokens
 from selfsent.files import atomic_directory
 from selfsent.integrity import checksums, damaged, is_signed, signed, warn_damaged
+from selfsent.progress import SILENT, Progress
 
 _FORMAT = 3
 _ABOUT, _FILES = "tokens.json", ("ids.npy", "starts.npy", "offsets.npy")
@@ -63,7 +63,7 @@ def build_table(
     corpus: Corpus,
     tokenizer: Any,
     column: str,
-    advance: Callable[[int], None] = lambda count: None,
+    progress: Progress = SILENT,
     longest: int = LONGEST,
     before: str = "",
 ) -> TokenTable:
@@ -75,7 +75,7 @@ def build_table(
         corpus: the corpus.
         tokenizer: a transformers tokenizer.
         column: the text column.
-        advance: called with the number of sentences done since the last call.
+        progress: receives the number of sentences done.
         longest: tokens that are kept of a sentence.
         before: stands before each sentence: the end of a prompt, see `seam`.
     """
@@ -96,7 +96,7 @@ def build_table(
         files = [ArrayFile(temporary / name, kind, opened) for name, kind in zip(_FILES, kinds, strict=True)]
         ids, starts, offsets = files
         offsets.append(np.zeros(1))
-        done = 0
+        advance, done = progress.counting("tokenising", len(corpus)), 0
         for texts in corpus.batches(column, size=4096):
             read = reader([before + text for text in texts] if before else texts).select(np.arange(len(texts)), longest)
             ids.append(read.ids)

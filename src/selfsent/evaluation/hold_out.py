@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -37,7 +36,8 @@ class HoldOut:
     """The split of a corpus: training, development and test rows.
 
     `pairs` are split so that no text is in two parts, and scored by search. Texts without documents may have a column
-    with a `title` of each, which must find its text.
+    with a `title` of each, which must find its text. `reason` says why nothing could be
+    held out.
     """
 
     train: np.ndarray
@@ -45,13 +45,13 @@ class HoldOut:
     test: np.ndarray | None
     pairs: bool = False
     title: str | None = None
+    reason: str = ""
 
     @classmethod
     def of(
         cls,
         corpus: Corpus,
         dev: bool,
-        notice: Callable[[str], None],
         joins: bool = False,
         count: int | None = None,
         pairs: bool = False,
@@ -61,7 +61,6 @@ class HoldOut:
         Args:
             corpus: sentences, with or without documents.
             dev: whether a development part is needed.
-            notice: called with the reason if nothing is held out.
             joins: whether the model is a cross-encoder, without vectors.
             count: documents per part, 0 for none; None for the default (see `split_documents`).
             pairs: whether rows are pairs; those that share a text count as one document.
@@ -89,8 +88,8 @@ class HoldOut:
         except DataError as error:
             if dev or count:
                 raise
-            notice(f"no {'search' if pairs else 'label-free'} score: {error}")
-            return cls(everything, None, None)
+            reason = f"no {'search' if pairs else 'label-free'} score: {error}"
+            return cls(everything, None, None, reason=reason)
         if not dev:
             return cls(train, None, test, pairs, title)
         try:

@@ -23,7 +23,7 @@ from selfsent.evaluation.tasks.context import CONTEXT, ContextTask
 from selfsent.evaluation.tasks.published import Task
 from selfsent.evaluation.tasks.retrieval import RetrievalTask
 from selfsent.naming import names
-from selfsent.progress import Progress
+from selfsent.progress import SILENT, Progress
 from selfsent.scorers.leaks import LEAKED, holds_stsb
 from selfsent.scorers.load_scorer import load_scorer
 
@@ -130,10 +130,9 @@ def evaluate(
             and the rest is scored.
         BaseEncoderError: the model cannot be loaded.
     """
-    progress = progress or Progress()
-    advance = partial(progress.count, "classifying")
+    progress = progress or SILENT
     store = data if isinstance(data, Store) else Store(data)
-    how: dict[str, Any] = {"classifier": classifier, "advance": advance}
+    how: dict[str, Any] = {"classifier": classifier, "progress": progress}
     asked = {"suite": suite, "task": task, "pairs": pairs, "relevance": relevance, "labels": labels, **how}
     asked |= {"columns": columns, "clean": clean, "retrieval": read_tasks(retrieval, split, store.mirror)}
     chosen, on_files = check_request(**asked, documents=documents is not None)
@@ -190,12 +189,12 @@ def check_request(
     clean: Clean = None,
     retrieval: Sequence[RetrievalTask] = (),
     classifier: transfer.Classifier = "exact",
-    advance: Callable[[int, int], None] = lambda done, total: None,
+    progress: Progress = SILENT,
     **files: str | Path | None,
 ) -> tuple[tuple[str, ...], dict[str, Callable[..., Score]]]:
     """Check the arguments of `evaluate` without a model.
 
-    Args are those of `evaluate`, and `advance`, for the work of classifying.
+    Args are those of `evaluate`, without the model.
 
     Returns:
         (the published tasks to run, and those on the user's own files, by name; the files are read here).
@@ -230,6 +229,6 @@ def check_request(
         rows = read(path, columns, clean)
         if rows.name in (*chosen, *sets, *on_files, CONTEXT, AVERAGE):
             raise SettingsError(f"{path} would go by the name {rows.name}, which another score has: rename the file")
-        how = {"classifier": classifier, "advance": advance} if kind == "labels" else {}
+        how = {"classifier": classifier, "progress": progress} if kind == "labels" else {}
         on_files[rows.name] = partial(score, rows, **how)
     return chosen, on_files | sets

@@ -16,6 +16,7 @@ from selfsent.evaluation.side_by_side import Comparison, side_by_side
 from selfsent.evaluation.tasks.beir import read_task
 from selfsent.evaluation.tasks.retrieval import RetrievalTask
 from selfsent.exam.draw import NAME, SPLITS
+from selfsent.progress import SILENT, Progress
 from selfsent.scorers.lexical import Hybrid
 from selfsent.scorers.scorer import PairScorer, Scorer
 
@@ -202,9 +203,7 @@ def verdict(comparison: Comparison) -> str:
     return " ".join(parts)
 
 
-def compare_on_exam(
-    folder: Path, encoders: Sequence[Callable[[], Scorer]], progress: Callable[[str], None] = lambda text: None
-) -> Examined:
+def compare_on_exam(folder: Path, encoders: Sequence[Callable[[], Scorer]], progress: Progress = SILENT) -> Examined:
     """Compare encoders, each by its cosine and with words, on the test queries of an exam.
 
     A model that has read answers, by the record that it carries, is scored apart, on the queries about other texts.
@@ -212,7 +211,7 @@ def compare_on_exam(
     Args:
         folder: written by `Exam.write`.
         encoders: functions that load one each, so that only one is in memory.
-        progress: called with what is being scored.
+        progress: receives the name of each encoder.
 
     Raises:
         SettingsError: an encoder cannot rank documents; or fewer than two rankings.
@@ -223,7 +222,7 @@ def compare_on_exam(
     found, apart = list[tuple[Ranking, Callable[[], Scorer]]](), list[tuple[Apart, frozenset[int]]]()
     for load in encoders:
         encoder = load()
-        progress(encoder.name)
+        progress.notice(encoder.name)
         read = dev.read_by(encoder.texts_read) | test.read_by(encoder.texts_read)
         if not has_read(len(read), answers):
             found += [(ranking, load) for ranking in rankings_of(encoder, dev, test)]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,8 @@ from selfsent.data.vector_files import inner
 from selfsent.errors import DataError, SettingsError
 from selfsent.exam.draw import Text, draw_exam
 from selfsent.files import check_new_file
+from selfsent.progress import SILENT, Progress
+from selfsent.renamed import callbacks_as_progress
 from selfsent.resumable import Chunks, key_of
 from selfsent.scorers.lexical import Hybrid
 from selfsent.scorers.load_scorer import load_scorer
@@ -87,6 +89,7 @@ def queries_in(answer: str, text: str, count: int) -> list[str]:
     return list(found)[:count]
 
 
+@callbacks_as_progress
 def make_queries(
     texts: Sequence[Text],
     output: str | Path,
@@ -98,8 +101,7 @@ def make_queries(
     base: str = "bundled",
     seed: int = 0,
     overwrite: bool = False,
-    advance: Callable[[int], None] = lambda count: None,
-    notice: Callable[[str], None] = lambda line: None,
+    progress: Progress = SILENT,
 ) -> Queries:
     """Make queries for texts, keep those that find their text, and write them with it.
 
@@ -116,8 +118,7 @@ def make_queries(
         base: an encoder.
         seed: of what is taken from the texts.
         overwrite: discard the file, and the answers of another call.
-        advance: called with the number of texts done since the last call.
-        notice: called with lines the user should see.
+        progress: receives the number of texts done, and notices.
 
     Raises:
         AugmenterError: the server refuses, or does not answer.
@@ -135,12 +136,12 @@ def make_queries(
     encoder = Hybrid(load_scorer(base))
     if endpoint is None:
         chunks, (rows, pool) = None, extracted(texts, seed)
-        advance(len(texts))
+        progress.count("making queries", len(texts), len(texts))
     else:
         pool = [" ".join([*text.titles[:1], text.body]) for text in texts]
         how = {"version": _FORMAT, "url": endpoint.url, "model": endpoint.model, "prompt": prompt, "count": count}
         chunks = Chunks(path, {**how, "texts": key_of(pool)}, overwrite)
-        rows = _answered(pool, endpoint, chunks, count, prompt, advance, notice)
+        rows = _answered(pool, endpoint, chunks, count, prompt, progress)
     made = [row for row in rows if row["query"]]
     kept = [row for row in _ranked(made, pool, encoder) if not round_trip or row["rank"] <= round_trip]
     if not kept:
@@ -160,8 +161,7 @@ def _answered(
     chunks: Chunks,
     count: int,
     prompt: str,
-    advance: Callable[[int], None],
-    notice: Callable[[str], None],
+    progress: Progress,
 ) -> list[dict[str, Any]]:
     """A language model's queries for each text; a row without a query where it has none."""
     parts = {f"{start:012d}": texts[start : start + _CHUNK] for start in range(0, len(texts), _CHUNK)}
@@ -169,7 +169,9 @@ def _answered(
     if left:
         read = sum(min(len(text), LONGEST) + len(prompt) for text in left) // _TOKEN
         asked = f"{endpoint.url} is asked {len(left):,} questions: about {read:,} tokens to read and"
-        notice(f"{asked} {len(left) * count * _WRITTEN:,} to write. Your texts go to that address, and nowhere else")
+        progress.notice(
+            f"{asked} {len(left) * count * _WRITTEN:,} to write. Your texts go to that address, and nowhere else"
+        )
 
     def answered(part: Sequence[str]) -> dict[str, list[Any]]:
         asked = prompt.replace("{count}", str(count))
@@ -179,7 +181,7 @@ def _answered(
         columns = {"query": [query for query, _ in found], "text": [text for _, text in found]}
         return {**columns, "kind": [endpoint.model] * len(found)}
 
-    chunks.fill(parts, answered, advance)
+    chunks.fill(parts, answered, progress.counting("making queries", len(texts)))
     return chunks.rows()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from os import getpid
 from pathlib import Path
@@ -34,7 +34,8 @@ from selfsent.lexical.hybrid import check_weight, fuse, normalized, top_k
 from selfsent.models.fingerprint import fingerprint, share_space
 from selfsent.models.opening import open_encoder
 from selfsent.naming import name_of
-from selfsent.renamed import renamed_arguments, warn_renamed
+from selfsent.progress import SILENT, Progress
+from selfsent.renamed import callbacks_as_progress, renamed_arguments, warn_renamed
 from selfsent.search.exact import Hit, rerank_hits
 
 if TYPE_CHECKING:
@@ -357,11 +358,12 @@ class Index:
         """
         writer.check_alike(self._files, corpus)
 
+    @callbacks_as_progress
     def upsert(
         self,
         corpus: Corpus | Any,
         encoder: Model | str | None = None,
-        advance: Callable[[int], None] = lambda count: None,
+        progress: Progress = SILENT,
         file: VectorsFile | None = None,
     ) -> Added:
         """Add rows; with ids, a row replaces the older ones with its id, and a row without text only removes them.
@@ -373,7 +375,7 @@ class Index:
                 mappings, which are read with the options of the index.
             encoder: the encoder of the index, checked by its weights, or its name; None to load it by the name in the
                 index.
-            advance: called with the number of texts done since the last call.
+            progress: receives the number of texts done.
             file: vectors of the corpus from `encode_to_file`; computed if None.
 
         Raises:
@@ -389,11 +391,11 @@ class Index:
             model = model.twin()
             model.cut(self.size)
         if isinstance(corpus, Corpus):
-            added = writer.add(self._files, model, corpus, advance, file)
+            added = writer.add(self._files, model, corpus, progress, file)
         else:
             with tempfile.TemporaryDirectory() as cache:
                 rows = read_corpus(corpus, cache=cache, min_rows=1, **self.reading)
-                added = writer.add(self._files, model, rows, advance, file)
+                added = writer.add(self._files, model, rows, progress, file)
         self.refresh()
         return added
 

@@ -33,6 +33,7 @@ from selfsent.index.rows import TOGETHER, PostingsWriter, RowWriter
 from selfsent.index.snapshot import Snapshot
 from selfsent.integrity import signed
 from selfsent.lexical import Analyzer
+from selfsent.progress import SILENT, Progress
 from selfsent.search.exact import corpus_language
 from selfsent.search.ivf import IVF, Bits, training_rows
 from selfsent.search.vectors import corpus_vectors
@@ -91,7 +92,7 @@ def write_index(
     model: str,
     fingerprint: str,
     min_recall: float = MIN_RECALL,
-    advance: Callable[[int], None] = lambda count: None,
+    progress: Progress = SILENT,
     file: VectorsFile | None = None,
     id_column: str | None = None,
     language: str | None = None,
@@ -107,7 +108,7 @@ def write_index(
         model: name of the encoder, for loading it in searches.
         fingerprint: of the encoder.
         min_recall: of the ten nearest neighbours in searches, 0 to 1.
-        advance: called with the number of texts done since the last call.
+        progress: receives the number of texts done.
         file: vectors of the corpus from `encode_to_file`; computed if None.
         id_column: the carried column that identifies rows: the last row with an id counts.
         language: of the stemmer, one of `LANGUAGES`; by default that of most texts.
@@ -130,7 +131,7 @@ def write_index(
     about |= {"precision": precision, "wanted_recall": min_recall}
     with (
         atomic_directory(output) as temporary,
-        _staged(encoder, corpus, file, advance, temporary) as staged,
+        _staged(encoder, corpus, file, progress, temporary) as staged,
         _new_segment(temporary, about) as (db, add_ivf),
     ):
         writer = RowWriter(db, columns, id_column, language)
@@ -147,7 +148,7 @@ def add(
     files: IndexFiles,
     encoder: Model,
     corpus: Corpus,
-    advance: Callable[[int], None] = lambda count: None,
+    progress: Progress = SILENT,
     file: VectorsFile | None = None,
 ) -> Added:
     """Add rows to an index; with ids, a row replaces older ones with its id. Arguments as for `write_index`.
@@ -161,7 +162,7 @@ def add(
     """
     check_alike(files, corpus)
     files = _upgraded(files)
-    with _staged(encoder, corpus, file, advance, files.path) as staged, _writing(files) as (files, db):
+    with _staged(encoder, corpus, file, progress, files.path) as staged, _writing(files) as (files, db):
         writer = RowWriter(db, files.columns, files.id_column, files.manifest["language"])
         new = writer.add(corpus, lambda rows: staged[rows])
         replaced = writer.replace()
@@ -254,9 +255,10 @@ def check_alike(files: IndexFiles, corpus: Corpus) -> None:
 
 @contextmanager
 def _staged(
-    encoder: Model, corpus: Corpus, file: VectorsFile | None, advance: Callable[[int], None], folder: Path
+    encoder: Model, corpus: Corpus, file: VectorsFile | None, progress: Progress, folder: Path
 ) -> Iterator[NDArray[np.float16]]:
     """The vectors (n, d) of a corpus in an anonymous temporary file, which no interruption leaves behind."""
+    advance = progress.counting("reading vectors" if file else "encoding", len(corpus))
     with tempfile.TemporaryFile(dir=folder) as stream:
         for vectors in corpus_vectors(encoder, corpus, file, "document"):
             stream.write(unit(vectors).astype(np.float16).data)

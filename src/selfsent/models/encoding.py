@@ -112,15 +112,12 @@ def warn_on_truncation(model: Model) -> Iterator[None]:
         logger.warning("%s cut after %s", counted(cut, "text is", "texts are"), read)
 
 
-def encode(
-    model: Model, texts: Sequence[str], advance: Callable[[int], None] = lambda count: None, side: Side | None = None
-) -> NDArray[np.float32]:
+def encode(model: Model, texts: Sequence[str], side: Side | None = None) -> NDArray[np.float32]:
     """The vectors of sentences, as `encode` of SentenceTransformer gives them, `encode_query` or `encode_document`.
 
     Args:
         model: the encoder; it is run without dropout.
         texts: (n,) sentences.
-        advance: called with the number of sentences done since the last call.
         side: role of the texts in a search, if any: some models need a prompt before queries or documents.
 
     Returns:
@@ -136,5 +133,4 @@ def encode(
     for part in encode_stream(model, texts, side):
         vectors[done : done + len(part)] = part
         done += len(part)
-        advance(len(part))
     return vectors

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -138,7 +137,7 @@ def make_table(
     with shown(progress, quiet) as listener:
         if corpus is not None:
             text = text_of(corpus)
-            given = train_vocabulary(text, options, listener.notice)
+            given = train_vocabulary(text, options, listener)
             about["corpus"] = {"source": text.source, "fingerprint": text.fingerprint, "sentences": len(text)}
         directory.match({**about, "tokenizer": tokenizer_digest(given)})
         directory.begin(steps=False)
@@ -154,12 +153,11 @@ def _base(corpus: Corpus, given: Any, options: Options, seed: int, progress: Pro
     key = "bert", _VERSION, corpus.fingerprint, options, seed, None if given is None else tokenizer_digest(given)
 
     def write(folder: Path) -> None:
-        tokenizer = given or train_vocabulary(corpus, options, progress.notice)
+        tokenizer = given or train_vocabulary(corpus, options, progress)
         shape = {"num_hidden_layers": options.layers, "num_attention_heads": options.heads}
         shape |= {"hidden_size": options.hidden_size, "intermediate_size": options.feed_forward}
         model = new_language_model("bert", tokenizer, seed, **shape)
-        advance = partial(progress.count, "tokenising", total=len(corpus))
-        table = build_table(corpus, tokenizer, corpus.text_columns[0], advance)
+        table = build_table(corpus, tokenizer, corpus.text_columns[0], progress)
         with isolated_rng():
             torch.manual_seed(seed)
             start_from_counts(model, table, tokenizer.mask_token_id, seed)

@@ -15,6 +15,7 @@ from selfsent.errors import SettingsError
 from selfsent.models.bases import resolve
 from selfsent.models.new_bases import POSITIONS, SPECIAL, load_tokenizer
 from selfsent.pretraining.options import VocabularyKind, VocabularyOptions
+from selfsent.progress import SILENT, Progress
 
 _TATWEEL, _DOTLESS = "\u0640", "\u0131"
 _SENTENCES, _FOR_ALPHABET = 1_000_000, 50_000
@@ -73,7 +74,7 @@ def given_tokenizer(name: str | Path, changes: Collection[str], special: Sequenc
     return tokenizer
 
 
-def train_vocabulary(corpus: Corpus, options: VocabularyOptions, notice: Callable[[str], None]) -> Any:
+def train_vocabulary(corpus: Corpus, options: VocabularyOptions, progress: Progress = SILENT) -> Any:
     """A tokenizer trained on the corpus, or on an even sample of it where it is huge; WordPiece is the same every time.
 
     All text is brought into Unicode NFKC, and the Arabic tatweel, which only stretches words, is dropped. An uncased
@@ -85,7 +86,7 @@ def train_vocabulary(corpus: Corpus, options: VocabularyOptions, notice: Callabl
         options: size, special entries included (a small corpus may give fewer); whether upper case, accents and vowel
             signs are kept; `wordpiece` (words split at spaces and punctuation, then into pieces) or `unigram` (pieces
             of a language model, a space being part of the piece after it).
-        notice: receives a line on the vocabulary.
+        progress: receives a line on the vocabulary.
 
     Raises:
         SettingsError: the alphabet alone fills the vocabulary.
@@ -95,7 +96,7 @@ def train_vocabulary(corpus: Corpus, options: VocabularyOptions, notice: Callabl
 
     size, words = options.vocabulary_size, options.vocabulary_kind == "wordpiece"
     special, single, pair = _SPECIAL[options.vocabulary_kind]
-    notice(f"vocabulary: at most {size:,} pieces of {corpus.report.counted(len(corpus))}")
+    progress.notice(f"vocabulary: at most {size:,} pieces of {corpus.report.counted(len(corpus))}")
     tokenizer = Tokenizer(models.WordPiece(unk_token=special["unk"]) if words else models.Unigram())
     parts = [pre_tokenizers.BertPreTokenizer(), pre_tokenizers.Split(Regex(_UNSPACED_PART), "isolated")]
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(parts) if words else pre_tokenizers.Metaspace()

@@ -17,7 +17,8 @@ from selfsent.lexical.analyzer import SAMPLED
 from selfsent.lexical.hybrid import check_weight, fuse, normalized, top_k
 from selfsent.models.encoding import encode
 from selfsent.models.opening import open_encoder
-from selfsent.renamed import renamed_arguments, warn_renamed
+from selfsent.progress import SILENT, Progress
+from selfsent.renamed import callbacks_as_progress, renamed_arguments, warn_renamed
 from selfsent.search.vectors import corpus_vectors, sentences
 
 if TYPE_CHECKING:
@@ -61,13 +62,14 @@ class Hit(NamedTuple):
         return self.lexical_score
 
 
+@callbacks_as_progress
 @renamed_arguments(word_weight="lexical_weight")
 def search(
     model: Model | str | os.PathLike[str],
     corpus: Corpus,
     queries: list[str],
     top: int = 10,
-    advance: Callable[[int], None] = lambda count: None,
+    progress: Progress = SILENT,
     file: VectorsFile | None = None,
     lexical_weight: float | None = None,
     language: str | None = None,
@@ -83,7 +85,7 @@ def search(
         corpus: the sentences to search.
         queries: texts.
         top: sentences per query.
-        advance: called with the number of texts done since the last call.
+        progress: receives the number of texts done.
         file: vectors of the corpus from `encode_to_file`; computed if None.
         lexical_weight: of BM25 relative to the cosine; 0 for the cosine alone, None for the encoder's default. With
             `rerank`, relative to its cosine or score; candidates are found with the encoder's default.
@@ -120,7 +122,7 @@ def search(
             bm25.add(texts)
         lexical_scores = bm25.scorer()
     best = TopHits(len(queries), max(top, reranker.candidates) if reranker else top, weight)
-    start = 0
+    advance, start = progress.counting("searching", len(corpus)), 0
     for vectors in corpus_vectors(model, corpus, file, "document"):
         rows = np.arange(start, start + len(vectors))
         lexical = lexical_scores(start, start + len(vectors)) if weight else None

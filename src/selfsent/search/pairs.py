@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from selfsent.lexical import Analyzer, WordCounts
 from selfsent.lexical.hybrid import PAIR_WEIGHT, fuse, normalized
-from selfsent.renamed import renamed_arguments, warn_renamed
+from selfsent.progress import SILENT, Progress
+from selfsent.renamed import callbacks_as_progress, renamed_arguments, warn_renamed
 from selfsent.search.exact import corpus_language, input_places
 from selfsent.search.ivf import IVF, training_rows
 
@@ -111,8 +112,9 @@ class TopPairs:
         return list(map(Pair, self._cosine.tolist(), *self._pairs.tolist()))
 
 
+@callbacks_as_progress
 def most_similar_pairs(
-    vectors: Vectors, top: int = 100, threshold: float = -1.0, advance: Callable[[int], None] = lambda count: None
+    vectors: Vectors, top: int = 100, threshold: float = -1.0, progress: Progress = SILENT
 ) -> list[Pair]:
     """The pairs of rows with the largest cosines, best first; ties by ascending rows.
 
@@ -122,9 +124,9 @@ def most_similar_pairs(
         vectors: (n, d) of length 1.
         top: maximum number of pairs.
         threshold: minimum cosine.
-        advance: called with the number of rows done since the last call, n in total.
+        progress: receives the number of rows done.
     """
-    best = TopPairs(top, threshold)
+    best, advance = TopPairs(top, threshold), progress.counting("comparing", len(vectors))
     for low in range(0, len(vectors), ROWS):
         band = vectors[low : low + ROWS]
         for left in range(low // COLUMNS * COLUMNS, len(vectors), COLUMNS):
@@ -136,12 +138,13 @@ def most_similar_pairs(
     return best.pairs()
 
 
+@callbacks_as_progress
 def approximate_pairs(
     vectors: Vectors,
     top: int = 100,
     threshold: float = -1.0,
     seed: int = 0,
-    advance: Callable[[int], None] = lambda count: None,
+    progress: Progress = SILENT,
     candidates: int | None = None,
 ) -> tuple[list[Pair], float | None]:
     """Pairs of rows with large cosines, best first, and the recall.
@@ -154,7 +157,7 @@ def approximate_pairs(
         top: maximum number of pairs.
         threshold: minimum cosine.
         seed: of the sample.
-        advance: called with the number of rows done since the last call, n in total.
+        progress: receives the number of rows done.
         candidates: maximum number of pairs, if more than `top`.
 
     Returns:
@@ -173,7 +176,7 @@ def approximate_pairs(
     is_sampled = np.zeros(len(vectors), dtype=bool)
     is_sampled[sample] = True
     best, found, expected = TopPairs(candidates or top, threshold), TopPairs(top, threshold), TopPairs(top, threshold)
-    queries = vectors[sample]
+    queries, advance = vectors[sample], progress.counting("comparing", len(vectors))
     for rows in parts:
         near, neighbours = ivf.search(vectors[rows], NEIGHBOURS + 1)
         cosine, first, second = near.ravel(), np.repeat(rows, neighbours.shape[1]), neighbours.ravel()

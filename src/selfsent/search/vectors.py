@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -24,6 +24,8 @@ from selfsent.models.encoding import CHUNK, Side, encode, encode_stream, prompt_
 from selfsent.models.fingerprint import fingerprint
 from selfsent.models.opening import open_encoder
 from selfsent.models.table import Table
+from selfsent.progress import SILENT, Progress
+from selfsent.renamed import callbacks_as_progress
 from selfsent.resumable import ArrayCache, key_of
 
 if TYPE_CHECKING:
@@ -73,11 +75,12 @@ def check_output(output: Path) -> None:
         raise SettingsError(f"`output` {output} must end in {' or '.join(FORMATS)}")
 
 
+@callbacks_as_progress
 def encode_to_file(
     model: Model | str | os.PathLike[str],
     corpus: Corpus,
     output: str | Path,
-    advance: Callable[[int], None] = lambda count: None,
+    progress: Progress = SILENT,
     side: Side | None = None,
 ) -> Encoded:
     """Write a vector for each input row, in order; memory hardly grows with the corpus.
@@ -92,7 +95,7 @@ def encode_to_file(
         corpus: the sentences.
         output: a `.npy` file of (n, d) float32, or a `.parquet` file with the columns of `InputRows.describe`, `text`
             and `embedding`.
-        advance: called with the number of distinct texts done since the last call.
+        progress: receives the number of distinct texts done.
         side: of a search, for models with a prompt for queries or documents.
 
     Raises:
@@ -110,6 +113,7 @@ def encode_to_file(
         cache = ArrayCache(directory, len(corpus), model.embedding_size, np.float32, name)
         try:
             with warn_on_truncation(model):
+                advance = progress.counting("encoding", len(corpus))
                 kept = cache.fill_in_order(lambda row: encode_stream(model, sentences(corpus, row), side), advance)
             _write_rows(cache, corpus, output)
         except KeyboardInterrupt:
@@ -189,10 +193,11 @@ def _texts(corpus: Corpus, rows: NDArray[np.int64]) -> list[str]:
     return texts.tolist()
 
 
+@callbacks_as_progress
 def encode_corpus(
     model: Model | str | os.PathLike[str],
     corpus: Corpus,
-    advance: Callable[[int], None] = lambda count: None,
+    progress: Progress = SILENT,
     file: VectorsFile | None = None,
 ) -> NDArray[np.float32]:
     """The vectors of a corpus' distinct sentences in memory, (n, d), each of length 1.
@@ -200,7 +205,7 @@ def encode_corpus(
     Args:
         model: the encoder, or the name of one.
         corpus: the sentences.
-        advance: called with the number of texts done since the last call.
+        progress: receives the number of texts done.
         file: vectors from `encode_to_file`; computed if None.
 
     Raises:
@@ -208,7 +213,7 @@ def encode_corpus(
     """
     model = open_encoder(model)
     vectors = np.empty((len(corpus), model.embedding_size), dtype=np.float32)
-    done = 0
+    advance, done = progress.counting("reading vectors" if file else "encoding", len(corpus)), 0
     for block in corpus_vectors(model, corpus, file):
         vectors[done : done + len(block)] = unit(block)
         done += len(block)

@@ -8,11 +8,10 @@ every problem well conditioned; Nesterov's momentum, restarted when it points up
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 
+from selfsent.progress import Counter
 from selfsent.stats.resampling import Floats
 
 STEPS = 500
@@ -35,7 +34,7 @@ def fit_predict(
     penalty: Floats,
     classes: int,
     tolerance: float = TOLERANCE,
-    advance: Callable[[int], None] = lambda count: None,
+    advance: Counter = lambda count: None,
 ) -> Labels:
     """Fit a softmax regression per problem on its training rows, and predict all rows.
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from selfsent.display import counted
+from selfsent.progress import Progress
 from selfsent.settings import format_duration
 from selfsent.training.run_directory import RunDirectory
 
@@ -37,11 +37,11 @@ class TimeBudget:
         budget: seconds of the whole run.
         clock: when it began, and what is kept for afterwards; a resumed run keeps what it had kept.
         directory: of the run.
-        notice: receives the split of the budget.
+        progress: receives the split of the budget.
     """
 
-    def __init__(self, budget: float, clock: Clock, directory: RunDirectory, notice: Callable[[str], None]) -> None:
-        self.budget, self.notice = budget, notice
+    def __init__(self, budget: float, clock: Clock, directory: RunDirectory, progress: Progress) -> None:
+        self.budget, self.progress = budget, progress
         fresh = {"start": time.perf_counter() - clock.started, "after": clock.after}
         split = directory.record.get("split") or fresh
         self.start, self.after = split["start"], split["after"]
@@ -50,7 +50,9 @@ class TimeBudget:
         self.resume(self.start)
         if split is fresh:
             over, kept = format_duration(self.start), format_duration(self.after)
-            notice(f"of the {format_duration(budget)} {over} are over, and {kept} are kept for scoring at the end")
+            progress.notice(
+                f"of the {format_duration(budget)} {over} are over, and {kept} are kept for scoring at the end"
+            )
             directory.update(split=split)
 
     @property
@@ -74,4 +76,4 @@ class TimeBudget:
             each = (self.spent - self.start) / max(1, steps)
             enough = self.start + self.after + self.last_score + 10 * FEW * each
             taught = f"no more than {counted(steps, 'step')}, which teach next to nothing"
-            self.notice(f"in its budget the run took {taught}: give budget={max(1, math.ceil(enough / 60))}m")
+            self.progress.notice(f"in its budget the run took {taught}: give budget={max(1, math.ceil(enough / 60))}m")

@@ -44,7 +44,7 @@ from selfsent.training.loop import Loop, precision_of
 from selfsent.training.models import save_model
 from selfsent.training.plan import Plan, check_batch_size
 from selfsent.training.prepared import PreparedRun
-from selfsent.training.run_config import Notice, RunConfig
+from selfsent.training.run_config import RunConfig
 from selfsent.training.run_directory import RunDirectory
 from selfsent.training.teacher_vectors import cached_vectors
 
@@ -100,7 +100,7 @@ def fit(prepared: PreparedRun, directory: RunDirectory, run_config: RunConfig, p
         if plan.method.closed_form:
             _fit_once(learner, batches, directory, finish)
         else:
-            settings = _with_steps(plan, batches, progress.notice)
+            settings = _with_steps(plan, batches, progress)
             loop = Loop(learner, batches, settings, directory, run_config, progress, finish)
             loop.run()
             if plan.keep_adapter:
@@ -176,12 +176,12 @@ def _model_and_learner(plan: Plan, low: bool = False) -> tuple[Encoder, Learner]
 def _batches(prepared: PreparedRun, learner: Learner, progress: Progress) -> Batches:
     """The tokenised batches, with notices and errors where they do not suit the encoder or the method."""
     plan, corpus, rows, labels = prepared.plan, prepared.corpus, prepared.rows, prepared.labels
-    model, notice = learner.model, progress.notice
-    settings = fitted(plan, len(rows), notice)
+    model = learner.model
+    settings = fitted(plan, len(rows), progress)
     limit = int(model.tokenizer.model_max_length)
     if settings.max_length > limit:
         if not plan.options.reads_whole_documents:
-            notice(f"this base reads at most {limit} tokens: max_length={settings.max_length} is cut to that")
+            progress.notice(f"this base reads at most {limit} tokens: max_length={settings.max_length} is cut to that")
         settings = settings.replace(max_length=limit)
     template = Template.of(model.tokenizer, model.vocabulary_size)
     reject_constant(model, template)
@@ -189,29 +189,29 @@ def _batches(prepared: PreparedRun, learner: Learner, progress: Progress) -> Bat
         if view.noise is not None:
             reject_wordless(model.tokenizer, view.noise, corpus.texts(rows[:500], corpus.view_columns[view.column]))
     if line := reading_notice(model, corpus.texts(rows[:LOOKED_AT], corpus.view_columns[0])):
-        notice(line)
+        progress.notice(line)
     documents = None if corpus.documents is None else Documents(np.asarray(corpus.documents))
-    advance, longest = partial(progress.count, "tokenising", total=len(corpus)), max(LONGEST, settings.max_length)
+    longest = max(LONGEST, settings.max_length)
     columns = corpus.view_columns[: plan.columns]
-    make_table = partial(build_table, corpus, model.tokenizer, advance=advance, longest=longest)
+    make_table = partial(build_table, corpus, model.tokenizer, progress=progress, longest=longest)
     tables = [make_table(column) for column in columns]
     if not (template.prefix or template.suffix):
         left = rows[np.all([table.lengths(rows) > 0 for table in tables], axis=0)]
         if len(left) < 2:
             raise SettingsError("this encoder makes no token of these texts: choose another `base`")
         if len(left) < len(rows):
-            notice(f"this encoder makes no token of {counted(len(rows) - len(left), 'text')}, left out")
-            rows, settings = left, fitted(plan, len(left), notice).replace(max_length=settings.max_length)
-    encoding = partial(progress.count, "encoding", total=len(rows) * max(1, len(learner.teachers)))
+            progress.notice(f"this encoder makes no token of {counted(len(rows) - len(left), 'text')}, left out")
+            rows, settings = left, fitted(plan, len(left), progress).replace(max_length=settings.max_length)
+    encoding = progress.counting("encoding", len(rows) * max(1, len(learner.teachers)))
     apart = documents is None or documents.largest_share(rows) <= _MOST_IN_ONE
     leads = _leads(plan, model, settings.max_length, lambda at, before: make_table(columns[at], before=before))
     batches = Batches(tables, rows, plan.views, template, settings, encoding, labels, documents, apart, leads=leads)
     if line := notice_of_cut(batches, bool(corpus.report.split)):
-        notice(line)
+        progress.notice(line)
     if (compares := plan.method.learner.compares) in ("texts", "documents"):
         reject_alike(batches)
         if compares == "documents" and not batches.separate_documents:
-            notice("one document has most of the sentences: they count as negatives of each other")
+            progress.notice("one document has most of the sentences: they count as negatives of each other")
     if isinstance(plan.options, MNRL) and plan.options.mined:
         batches.mined, batches.labels = _mined(plan, plan.options, corpus, batches, progress)
     if learner.teachers:
@@ -266,17 +266,16 @@ def _mined(
     }
 
     def made() -> tuple[np.ndarray, np.ndarray | None]:
-        mining, asking = (partial(progress.count, what, total=len(rows)) for what in ("mining", "asking the teacher"))
         length = batches.settings.max_length
-        found = mine(corpus, rows, plan.base, options.mined, **how, max_length=length, advance=mining)
+        found = mine(corpus, rows, plan.base, options.mined, **how, max_length=length, progress=progress)
         if not options.teachers:
             return found.rows, found.scores if options.teacher else None
-        return found.rows, teacher_scores(corpus, rows, found, options.teacher, whole, asking)
+        return found.rows, teacher_scores(corpus, rows, found, options.teacher, whole, progress)
 
     return by_first(made)
 
 
-def _with_steps(plan: Plan, batches: Batches, notice: Notice) -> Settings:
+def _with_steps(plan: Plan, batches: Batches, progress: Progress) -> Settings:
     """The settings, with epochs converted to steps."""
     settings = batches.settings
     if settings.epochs:
@@ -285,7 +284,7 @@ def _with_steps(plan: Plan, batches: Batches, notice: Notice) -> Settings:
     if settings.steps and settings.warmup >= max(1, settings.steps):
         fact = f"the warm-up of {settings.warmup:,.0f} steps is not shorter than the run of {settings.steps:,}"
         reached = f"the rate gets no higher than {settings.steps / (settings.warmup + 1):.0%} of learning_rate"
-        notice(f"{fact}: {reached}")
+        progress.notice(f"{fact}: {reached}")
     return settings
 
 
@@ -306,7 +305,7 @@ def notice_of_cut(batches: Batches, split: bool) -> str | None:
     return f"{cut:,} of {total:,} {what} are cut after {longest} tokens: give {instead}max_length"
 
 
-def fitted(plan: Plan, sentences: int, notice: Notice) -> Settings:
+def fitted(plan: Plan, sentences: int, progress: Progress) -> Settings:
     """The settings, with a batch no larger than the corpus.
 
     Raises:
@@ -319,7 +318,7 @@ def fitted(plan: Plan, sentences: int, notice: Notice) -> Settings:
         fits = sentences - sentences % world_size() if batchwise else sentences
         fact = f"the corpus has {counted(sentences, 'row')} to train on"
         cut = f"batch_size={settings.batch_size} is cut to {'that' if fits == sentences else fits}"
-        notice(f"{fact}: {cut}")
+        progress.notice(f"{fact}: {cut}")
         settings = settings.replace(batch_size=max(1, fits))
     check_batch_size(plan.method, plan.options, settings.batch_size)
     if settings.batch_size < world_size() * settings.accumulate:

@@ -22,6 +22,7 @@ from selfsent.models.encoding import encode
 from selfsent.models.fingerprint import files_fingerprint
 from selfsent.models.loading import load_encoder
 from selfsent.models.prompts import Prompts
+from selfsent.progress import SILENT, Progress
 from selfsent.resumable import ArrayCache, Compute, key_of
 
 _FORMAT = 1
@@ -126,7 +127,7 @@ def mine(
     whole: bool = False,
     max_length: int | None = None,
     prompts: Prompts | None = None,
-    advance: Callable[[int], None] = lambda count: None,
+    progress: Progress = SILENT,
 ) -> HardNegatives:
     """Mine hard negatives for rows; cached ones are read, and an interrupted run continues.
 
@@ -140,7 +141,7 @@ def mine(
         whole: whether the partner of a row is its document.
         max_length: tokens read of a text; None for the maximum of the encoder.
         prompts: in place of the encoder's.
-        advance: called with the number of rows done since the last call.
+        progress: receives the number of rows done.
 
     Raises:
         BaseEncoderError: no such encoder.
@@ -170,7 +171,8 @@ def mine(
         return compute, max(1, min(_CHUNK, _BLOCK // len(task.texts)))
 
     cache = ArrayCache(directory, len(corpus), 2 * count + 1, np.int32)
-    numbers, scores = np.split(np.ascontiguousarray(cache.fill(rows, prepare, advance)), [count], axis=1)
+    found = cache.fill(rows, prepare, progress.counting("mining", len(rows)))
+    numbers, scores = np.split(np.ascontiguousarray(found), [count], axis=1)
     lone = np.where(cache.done[:, None] > 0, numbers, np.arange(len(corpus))[:, None])
     return HardNegatives(lone, np.ascontiguousarray(scores).view(np.float32))
 
@@ -219,7 +221,7 @@ def teacher_scores(
     negatives: HardNegatives,
     teacher: str,
     whole: bool,
-    advance: Callable[[int], None] = lambda count: None,
+    progress: Progress = SILENT,
 ) -> np.ndarray:
     """Scores of partners and hard negatives by a cross-encoder, (corpus rows, 1 + k), cached like `mine`."""
     rows = np.unique(rows)
@@ -246,4 +248,4 @@ def teacher_scores(
 
     directory = corpus.directory / f"judged-{key_of(about)}"
     cache = ArrayCache(directory, len(corpus), negatives.scores.shape[1], np.float32)
-    return np.asarray(cache.fill(rows, prepare, advance))
+    return np.asarray(cache.fill(rows, prepare, progress.counting("asking the teacher", len(rows))))

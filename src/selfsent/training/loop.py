@@ -26,7 +26,7 @@ from selfsent.models.dropout import without_dropout
 from selfsent.models.encoder import Encoder
 from selfsent.models.health import SENTENCES, Health, probe
 from selfsent.models.precision import autocast, computes_bfloat16, resolve_precision
-from selfsent.progress import Progress
+from selfsent.progress import SILENT, Progress
 from selfsent.settings import Precision, Settings
 from selfsent.training.budget import Clock, TimeBudget
 from selfsent.training.checkpoint import BestCheckpoint, load_checkpoint, save_checkpoint
@@ -47,16 +47,14 @@ _UNKNOWN = 10**9
 """Steps of a run with a budget before its first one."""
 
 
-def precision_of(
-    settings: Settings, directory: RunDirectory, notice: Callable[[str], None] = lambda line: None
-) -> Precision:
+def precision_of(settings: Settings, directory: RunDirectory, progress: Progress = SILENT) -> Precision:
     """Precision of a run; with `auto` a resumed run keeps the one it started with."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
     earlier: Precision | None = directory.record.get("precision") if directory.resumed else None
     if settings.precision != "auto" or earlier is None:
         return resolve_precision(settings.precision, device)
     if earlier == "bfloat16" and not computes_bfloat16(device):
-        notice("the run keeps the bfloat16 that it started with, which is slow on this processor")
+        progress.notice("the run keeps the bfloat16 that it started with, which is slow on this processor")
     return earlier
 
 
@@ -83,12 +81,11 @@ class Loop:
         progress: Progress | None = None,
         finish: Callable[[Encoder], None] = lambda encoder: None,
     ) -> None:
-        self.progress = progress or Progress()
-        self.notice = self.progress.notice
+        self.progress = progress or SILENT
         self.learner, self.batches, self.settings = learner, batches, settings
         self.directory, self.run_config, self.finish = directory, run_config, finish
         use_cpu = not torch.cuda.is_available()
-        self.precision = precision_of(settings, directory, self.notice)
+        self.precision = precision_of(settings, directory, self.progress)
         # Without mixed precision of its own, which would hold for the whole process and every later run.
         self.accelerator = Accelerator(cpu=use_cpu, mixed_precision=None if is_initialized() else "no")
         self.accelerator.native_amp, self.accelerator.scaler = False, None
@@ -129,7 +126,7 @@ class Loop:
         self.directory.update(steps=self.settings.steps, precision=self.precision, processes=world_size())
         if self.settings.budget is not None:
             clock = self.run_config.clock or Clock(started)
-            self.budget = TimeBudget(self.settings.budget, clock, self.directory, self.notice)
+            self.budget = TimeBudget(self.settings.budget, clock, self.directory, self.progress)
         if self.directory.resumed:
             self._resume()
         if self.start_health is None:
@@ -141,7 +138,7 @@ class Loop:
             self.micro_batches.close()
             if kept := self.best.put_back(self.learner):
                 step, score = kept["step"], kept["score"]
-                self.notice(f"kept the model of step {step:,} of {self.steps:,}, whose score was {score:.2f}")
+                self.progress.notice(f"kept the model of step {step:,} of {self.steps:,}, whose score was {score:.2f}")
                 self.directory.update(kept=kept)
             self.finish(self.learner.model)
             if rank() == 0:
@@ -232,7 +229,7 @@ class Loop:
     def _stop(self, reason: str, sound: int) -> TrainingError:
         if rank() == 0:  # the fault may have been saved already
             self.directory.drop_checkpoints_after(sound)
-        newest = self.directory.newest_checkpoint(self.notice)
+        newest = self.directory.newest_checkpoint(self.progress)
         where = f"the last good checkpoint is {newest}" if newest else "there is no checkpoint yet"
         self.directory.update(stopped=reason)
         return TrainingError(reason, f"{where}; go on with resume=True and a lower learning_rate")
@@ -283,7 +280,7 @@ class Loop:
         wait()
 
     def _resume(self) -> None:
-        newest = self.directory.newest_checkpoint(self.notice)
+        newest = self.directory.newest_checkpoint(self.progress)
         progress: dict[str, Any] = {}
         if newest is not None:
             progress = load_checkpoint(newest, self.learner, self.optimizer)
@@ -294,10 +291,10 @@ class Loop:
         if rank() == 0:
             self.directory.forget_after(self.step)
         if newest is None:
-            self.notice("there is no checkpoint to go on from: beginning at the first step")
+            self.progress.notice("there is no checkpoint to go on from: beginning at the first step")
             return
         if self.budget:
             self.budget.resume(progress["spent"])
             self.share = of_first(self.budget.share)
             self.steps = max(self.step + 1, int(self.step / self.share))
-        self.notice(f"resumed at step {self.step} of {self.steps}")
+        self.progress.notice(f"resumed at step {self.step} of {self.steps}")

@@ -10,8 +10,8 @@ from selfsent.data.corpus import Corpus
 from selfsent.data.views.positives import Documents, Title
 from selfsent.display import counted
 from selfsent.errors import SettingsError
+from selfsent.progress import SILENT, Progress
 from selfsent.training.plan import Plan
-from selfsent.training.run_config import Notice
 
 
 @dataclass(frozen=True)
@@ -45,16 +45,14 @@ class PreparedRun:
         return cls(corpus, plan, rows, labels, names)
 
 
-def rows_with_neighbours(
-    plan: Plan, corpus: Corpus, rows: np.ndarray, notice: Notice = lambda line: None
-) -> np.ndarray:
+def rows_with_neighbours(plan: Plan, corpus: Corpus, rows: np.ndarray, progress: Progress = SILENT) -> np.ndarray:
     """The rows to train on: all, or, for views that read neighbours, those with others in their document.
 
     Args:
         plan: with the views.
         corpus: the corpus.
         rows: (sentences,) to choose from.
-        notice: receives the number of rows left out.
+        progress: receives the number of rows left out.
 
     Raises:
         SettingsError: fewer than two are left.
@@ -72,7 +70,7 @@ def rows_with_neighbours(
         lost = len(rows) - left
         their = "is alone in its document" if lost == 1 else "are alone in their document"
         rest = f"{counted(left, 'row')} can be trained on"
-        notice(f"{lost:,} of {corpus.report.counted(len(rows))} {their}, and left out: {rest}")
+        progress.notice(f"{lost:,} of {corpus.report.counted(len(rows))} {their}, and left out: {rest}")
     rows = rows[~alone]
     if isinstance(plan.views[0].passage, Title):  # one row stands for its document
         rows = rows[np.sort(np.unique(np.asarray(corpus.documents)[rows], return_index=True)[1])]

@@ -13,7 +13,6 @@ from selfsent.settings import check_limits, setting
 
 Scorer = Callable[[Any], float]
 """The score of an `Encoder`; higher is better."""
-Notice = Callable[[str], None]
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
@@ -18,6 +18,7 @@ from selfsent.errors import RunError
 from selfsent.files import is_half_written, output_errors, remove, sweep_half_written, write_json, write_text
 from selfsent.integrity import is_signed, signed
 from selfsent.locks import PathLock, lock_directory
+from selfsent.progress import Progress
 from selfsent.run_record import Record, upgraded
 from selfsent.training.agreement import check_agreement, first_difference
 from selfsent.training.checkpoint import progress_in
@@ -264,14 +265,14 @@ class RunDirectory:
         """Path of the checkpoint of a step."""
         return self.checkpoints / f"step-{step:08d}"
 
-    def newest_checkpoint(self, notice: Callable[[str], None]) -> Path | None:
+    def newest_checkpoint(self, progress: Progress) -> Path | None:
         """The first process' newest checkpoint that is whole; a notice names those that are not."""
 
         def newest() -> Path | None:
             for directory in sorted(self.checkpoints.glob("step-*"), reverse=True):
                 if progress_in(directory):
                     return directory
-                notice(f"checkpoint {directory.name} is damaged or cut short: going back to the one before")
+                progress.notice(f"checkpoint {directory.name} is damaged or cut short: going back to the one before")
             return None
 
         return by_first(newest)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from selfsent.data.corpus import Corpus
@@ -12,6 +10,7 @@ from selfsent.models.encoder import Encoder
 from selfsent.models.encoding import encode, prompt_of
 from selfsent.models.fingerprint import files_fingerprint
 from selfsent.models.precision import quicken
+from selfsent.progress import Counter
 from selfsent.resumable import ArrayCache, Compute, key_of
 from selfsent.settings import Precision
 
@@ -29,7 +28,7 @@ def cached_vectors(
     max_length: int,
     precision: Precision,
     device: str = "cpu",
-    advance: Callable[[int], None] = lambda count: None,
+    advance: Counter = lambda count: None,
 ) -> np.ndarray:
     """The vectors of a column's sentences, as `encode` makes them; those that no run needed before are made now.
 

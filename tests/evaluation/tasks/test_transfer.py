@@ -4,6 +4,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.metrics import f1_score
 from sklearn.preprocessing import normalize
 
+import tiny
 from naive import logistic as naive
 from selfsent.errors import SettingsError
 from selfsent.evaluation.datasets.declared import Rows
@@ -58,9 +59,8 @@ def test_one_penalty_for_all_folds_agrees_with_one_fit_after_the_other(words, mo
     texts, labels = words(150, 3)
     rows, done = Rows("mine", {"text": texts, "label": labels}, ""), []
     encoder = load_scorer(model)
-    found = transfer.score_classification(
-        "mine", "quick", rows, scorer=encoder, advance=lambda steps, total: done.append((steps, total))
-    )
+    progress = tiny.heard(count=lambda what, steps, total: done.append((steps, total)))
+    found = transfer.score_classification("mine", "quick", rows, scorer=encoder, progress=progress)
     assert found.score == pytest.approx(100 * naive.quick(*features_of(model, texts, labels)), abs=0.7)
     assert len(set(found.details["l2"])) == 1
     assert "|logreg|quick|" in found.signature

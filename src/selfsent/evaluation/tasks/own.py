@@ -18,6 +18,7 @@ from selfsent.evaluation.results import SCALE, Score, bounds
 from selfsent.evaluation.tasks.published import score_pairs
 from selfsent.evaluation.tasks.retrieval import RetrievalTask
 from selfsent.evaluation.tasks.transfer import FOLDS, Classifier, score_classification
+from selfsent.progress import SILENT, Progress
 from selfsent.scorers.load_scorer import Scorer
 from selfsent.stats.logistic import Labels
 from selfsent.stats.metrics import mean
@@ -118,7 +119,7 @@ def score_labels(
     rows: Rows,
     scorer: Scorer,
     classifier: Classifier = "exact",
-    advance: Callable[[int, int], None] = lambda done, total: None,
+    progress: Progress = SILENT,
 ) -> Score:
     """Accuracy of a logistic regression, converged or stopped as in SentEval, in 10-fold cross-validation.
 
@@ -129,9 +130,9 @@ def score_labels(
         rows: texts and labels.
         scorer: the model.
         classifier: as for `score_classification`.
-        advance: called with the work done since the last call, and the work of all.
+        progress: receives the work done.
     """
-    score = score_classification(rows.name, "quick", rows, scorer=scorer, classifier=classifier, advance=advance)
+    score = score_classification(rows.name, "quick", rows, scorer=scorer, classifier=classifier, progress=progress)
     if not scorer.has_vectors:
         return score
     texts, labels = [" ".join(text.split()) for text in rows["text"]], np.asarray(rows["label"], np.int64)

@@ -20,6 +20,7 @@ import numpy as np
 from selfsent.evaluation.datasets.catalogue import Protocol
 from selfsent.evaluation.datasets.declared import Rows, fingerprint
 from selfsent.evaluation.results import Score, measure, signature
+from selfsent.progress import SILENT, Counter, Progress
 from selfsent.scorers.lexical import LexicalScorer
 from selfsent.scorers.load_scorer import Scorer
 from selfsent.stats import logistic, senteval
@@ -44,7 +45,7 @@ def score_classification(
     *parts: Rows,
     scorer: Scorer,
     classifier: Classifier = "exact",
-    advance: Callable[[int, int], None] = lambda done, total: None,
+    progress: Progress = SILENT,
 ) -> Score:
     """Accuracy of a logistic regression on frozen embeddings.
 
@@ -58,7 +59,7 @@ def score_classification(
         scorer: the model; `tfidf` has sparse rows.
         classifier: `exact`: converged; `senteval`: trained and stopped as in SentEval. `tfidf` always has the exact
             one.
-        advance: called with the work done since the last call, and the work of all.
+        progress: receives the work done, in steps of the classifiers.
     """
     parts = tuple(map(_senteval_order, parts))
     labels = np.concatenate([np.asarray(part["label"], np.int64) for part in parts])
@@ -71,17 +72,14 @@ def score_classification(
         trains = [np.setdiff1d(rows[0], test) for test in tested]
     folds_of = [stops] if stops else [_folds(train, labels) for train in trains if protocol != "quick"]
     fits = len(PENALTIES) * (sum(map(len, folds_of)) or len(trains)) + len(trains) * bool(folds_of)
-
-    def tell(steps: int) -> None:
-        advance(steps, fits * logistic.STEPS)
-
+    advance = progress.counting("classifying", fits * logistic.STEPS)
     if isinstance(scorer, LexicalScorer) and scorer.kind == "tfidf":
-        classifier, fit = "exact", partial(_fit_words, _word_counts(sides), labels, tell)
+        classifier, fit = "exact", partial(_fit_words, _word_counts(sides), labels, advance)
     else:
         scorer.remember(text for side in sides for text in side)
         features = _pair_features([scorer(side) for side in sides])
         tolerance = logistic.COARSE if protocol == "quick" else logistic.TOLERANCE
-        fit = partial(_fit, features, labels, classifier, tolerance, tell)
+        fit = partial(_fit, features, labels, classifier, tolerance, advance)
     if protocol == "quick":
         chosen, found = _best_penalty(fit, labels, trains, tested)
     else:
@@ -162,7 +160,7 @@ def _fit(
     labels: Labels,
     classifier: Classifier,
     tolerance: float,
-    advance: Callable[[int], None],
+    advance: Counter,
     trains: RowSets,
     penalties: Floats,
     stops: RowSets | None,
@@ -192,7 +190,7 @@ def _fit(
 def _fit_words(
     counts: Sequence[Any],
     labels: Labels,
-    advance: Callable[[int], None],
+    advance: Counter,
     trains: Sequence[Labels],
     penalties: Floats,
     stops: object,
