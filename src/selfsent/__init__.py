@@ -10,6 +10,7 @@ from selfsent.version import __version__ as __version__
 if TYPE_CHECKING:  # the names twice, so that type checkers take them for ours
     from selfsent.api import (
         cluster as cluster,
+        dedup as dedup,
         encode as encode,
         export as export,
         mine as mine,
@@ -28,7 +29,7 @@ if TYPE_CHECKING:  # the names twice, so that type checkers take them for ours
     from selfsent.search import search as search
 
 _HOMES = {
-    "api": ("cluster", "encode", "export", "mine", "pairs", "train"),
+    "api": ("cluster", "dedup", "encode", "export", "mine", "pairs", "train"),
     "comparison": ("compare",),
     "data.corpus": ("Corpus", "read_corpus"),
     "evaluation": ("evaluate",),

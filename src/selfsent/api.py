@@ -28,6 +28,8 @@ from selfsent.renamed import callbacks_as_progress, renamed_arguments
 from selfsent.report.run import Run
 from selfsent.search import Clusters, Pair, encode_corpus, find_clusters, most_similar_pairs
 from selfsent.search.clusters import without_content
+from selfsent.search.dedup import Deduplicated, Level, Similarity, check_dedup, deduplicate
+from selfsent.search.differences import Guard
 from selfsent.search.exact import corpus_language
 from selfsent.search.pairs import by_tfidf, candidates_for, in_input
 from selfsent.settings import Settings, with_signature_of
@@ -150,6 +152,51 @@ def pairs(
     if lexical_weight:
         found = by_tfidf(found, corpus, top, threshold, lexical_weight, language)
     return in_input(found, corpus)
+
+
+def dedup(
+    corpus: Corpus,
+    level: Level = "near",
+    *,
+    model: Model = "bundled",
+    threshold: float | None = None,
+    keep_row: str = "first",
+    guard: Sequence[Guard] = (),
+    lexical_weight: float = PAIR_WEIGHT,
+    language: str | None = None,
+    progress: Progress = SILENT,
+) -> Deduplicated:
+    """Which rows of the input stay once near-copies are gone, and the families of those that go.
+
+    Each row that goes is close to the one that is kept for it, and no two kept rows are close.
+
+    Args:
+        corpus: the texts, read with `carry=()` or more, so that rows of the input are known.
+        level: `exact`: equal once cleaned; `near`: nearly the same words; `meaning`: alike to an encoder, and by words.
+        model: the encoder of `meaning`.
+        threshold: least similarity of a copy, 0 to 1; None for 0.8 (near) and 0.85 (meaning).
+        keep_row: the row of a family that stays: `first`, `longest`, or `newest:COLUMN` by a carried column of dates or
+            numbers.
+        guard: changes that no copy may have: `numbers`, `negations`.
+        lexical_weight: of the words beside the cosine, for `meaning`.
+        language: of the stemmer, for `meaning`; by default that of most texts.
+        progress: receives the number of texts done.
+
+    Raises:
+        SelfsentError: no such option, encoder or column.
+
+    Example:
+        >>> from selfsent import read_corpus
+        >>> texts = ["The printer in room 4 is jammed", "the printer in room 4 is jammed!", "It rains"]
+        >>> dedup(read_corpus(texts, carry=())).kept.tolist()
+        [0, 2]
+    """
+    check_dedup(level, keep_row, guard)
+    check_weight(lexical_weight)
+    similarity = None
+    if level == "meaning":
+        similarity = Similarity(corpus, encode_corpus(model, corpus, progress), lexical_weight, language)
+    return deduplicate(corpus, level, threshold, keep_row, guard, similarity, progress)
 
 
 @callbacks_as_progress

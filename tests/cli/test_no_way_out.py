@@ -40,6 +40,10 @@ EXAM = ("--id-column", "../id", "--title-column", "../subject")
     ("arguments", "written"),
     [
         (("clean", "tickets.csv", *IDS, "--output", "out.csv"), {"out.csv"}),
+        (
+            ("dedup", "tickets.csv", *IDS, "--output", "out.csv", "--families", "f.csv"),
+            {"out.csv", "f.csv", "f.html"},
+        ),
         (("index", "MODEL", "tickets.csv", *IDS, "--output", "out"), {"out"}),
         (("encode", "MODEL", "tickets.csv", *IDS, "--output", "out.parquet"), {"out.parquet"}),
         (("search", "MODEL", "tickets.csv", "ba ../escaped", *IDS, "--output", "out.csv"), {"out.csv"}),
@@ -50,7 +54,7 @@ EXAM = ("--id-column", "../id", "--title-column", "../subject")
         ),
         (("exam", "tickets.csv", "--text-column", "text", *EXAM, "--output", "out"), {"out"}),
     ],
-    ids=["clean", "index", "encode", "search", "pairs", "cluster", "exam"],
+    ids=["clean", "dedup", "index", "encode", "search", "pairs", "cluster", "exam"],
 )
 def test_a_command_writes_what_it_was_told_and_nothing_else(selfsent, model, cell, arguments, written):
     def there():

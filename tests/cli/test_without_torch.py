@@ -18,7 +18,7 @@ ALLOWED = {
     "evaluate": {"scipy"},
     "adapt": {"scipy"},
 }
-ALLOWED |= {"pairs": {"scipy"}}
+ALLOWED |= {"pairs": {"scipy"}, "dedup": {"scipy"}}
 
 RUN = """
 import sys
@@ -59,6 +59,7 @@ COMMANDS = {
     "search --help": ["search", "--help"],
     "cache": ["cache"],
     "clean": ["clean", "texts.csv", "--output", "clean.csv"],
+    "dedup": ["dedup", "texts.csv", "--level", "meaning", "--output", "unique.csv", "--overwrite"],
     "encode": ["encode", "bundled", "texts.csv", "--output", "vectors.npy"],
     "search": ["search", "bundled", "texts.csv", "bidi gafo"],
     "index": ["index", "bundled", "texts.csv", "--id-column", "id", "--output", "index", "--overwrite"],

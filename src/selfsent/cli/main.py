@@ -37,7 +37,7 @@ GROUPS = {
     "Train": ("train", "compare", "pretrain", "table", "augment", "mine", "queries"),
     "Judge": ("evaluate", "exam", "adapt", "label"),
     "Use": ("search", "index", "serve", "pairs", "cluster", "encode", "export", "publish"),
-    "Text": ("clean", "cache"),
+    "Text": ("clean", "dedup", "cache"),
     "Methods": ("methods",),
 }
 COMMANDS = tuple(name for names in GROUPS.values() for name in names)

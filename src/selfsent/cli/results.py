@@ -47,6 +47,13 @@ class WithVectors(Carrying, Encoding):
             check_rows(stored, corpus)
         return corpus, stored
 
+    def vectors(self, model: Model, corpus: Corpus, stored: VectorsFile | None) -> NDArray[np.float32]:
+        """The vectors of the corpus' distinct texts, from `--encoded` or computed."""
+        from selfsent.search import encode_corpus
+
+        with shown() as progress:
+            return encode_corpus(model, corpus, progress, stored)
+
 
 @dataclass(kw_only=True)
 class Results(WithVectors):
@@ -65,13 +72,6 @@ class Results(WithVectors):
         check_outputs(files, [source, also, self.encoded, *self.exclude])
         if self.output:
             check_table(Path(self.output))
-
-    def vectors(self, model: Model, corpus: Corpus, stored: VectorsFile | None) -> NDArray[np.float32]:
-        """The vectors of the corpus' distinct texts, from `--encoded` or computed."""
-        from selfsent.search import encode_corpus
-
-        with shown() as progress:
-            return encode_corpus(model, corpus, progress, stored)
 
     def write(
         self,

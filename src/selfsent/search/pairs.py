@@ -228,20 +228,28 @@ def by_tfidf(
         >>> pairs = most_similar_pairs(vectors, *candidates_for(20, 0.8, 0.5))  # doctest: +SKIP
         >>> by_tfidf(pairs, corpus, 20, 0.8, 0.5)  # doctest: +SKIP
     """
-    counts, found = WordCounts(analyzer=Analyzer(language or corpus_language(corpus))), list[Pair]()
-    for start in range(0, len(corpus), _COUNTED_TOGETHER):
-        counts.add(corpus.texts(np.arange(start, min(start + _COUNTED_TOGETHER, len(corpus)))))
+    counts = WordCounts(analyzer=Analyzer(language or corpus_language(corpus)))
+    for batch in corpus.batches(size=_COUNTED_TOGETHER):
+        counts.add(batch)
     pairs = sorted(pairs, key=lambda pair: pair.first)  # so that a batch has few distinct texts
-    for start in range(0, len(pairs), _COUNTED_TOGETHER):
-        chunk = pairs[start : start + _COUNTED_TOGETHER]
-        rows, sides = np.unique([pair[1:3] for pair in chunk], return_inverse=True)
-        terms, (one, other) = counts.weighed(corpus.texts(rows)), sides.reshape(-1, 2).T
-        shared = np.asarray(terms[one].multiply(terms[other]).sum(axis=1)).ravel().tolist()
-        found += [pair._replace(lexical_score=lexical) for pair, lexical in zip(chunk, shared, strict=True)]
+    sides = np.array([pair[1:3] for pair in pairs], np.int64).reshape(-1, 2).T
+    shared = shared_words(corpus, counts, sides[0], sides[1]).tolist()
+    found = [pair._replace(lexical_score=lexical) for pair, lexical in zip(pairs, shared, strict=True)]
     cosines, first, second, lexical = np.array([pair[:4] for pair in found], np.float64).reshape(-1, 4).T
     scores = normalized(fuse(cosines, lexical, lexical_weight), lexical_weight)
     best = np.lexsort((second, first, -scores))[:top]
     return [found[place] for place in best[scores[best] >= threshold]]
+
+
+def shared_words(corpus: Corpus, counts: WordCounts, first: Integers, second: Integers) -> Vectors:
+    """TF-IDF cosine of the texts in each pair of rows, (pairs,) each; few texts in memory at a time."""
+    found = np.zeros(len(first), np.float32)
+    for start in range(0, len(first), _COUNTED_TOGETHER):
+        chunk = slice(start, start + _COUNTED_TOGETHER)
+        rows, sides = np.unique(np.stack([first[chunk], second[chunk]]), return_inverse=True)
+        terms, (one, other) = counts.weighed(corpus.texts(rows)), sides.reshape(2, -1)
+        found[chunk] = np.asarray(terms[one].multiply(terms[other]).sum(axis=1)).ravel()
+    return found
 
 
 def in_input(pairs: Sequence[Pair], corpus: Corpus) -> list[Pair]:

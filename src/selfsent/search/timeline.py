@@ -89,3 +89,30 @@ def bars(counts: Sequence[int]) -> str:
 def span(periods: Sequence[str]) -> str:
     """The first and the last period, as a heading."""
     return periods[0] if len(periods) == 1 else f"{periods[0]} to {periods[-1]}"
+
+
+def order_of_dates(values: Sequence[Any], column: str) -> NDArray[np.float64]:
+    """Numbers in the order of dates or numbers, (n,); missing ones come before all.
+
+    Args:
+        values: (n,) numbers, or dates that begin as `2026-01-31` or are `20260131`, perhaps with a time behind.
+        column: their name, for errors.
+
+    Raises:
+        SettingsError: something that is neither.
+
+    Example:
+        >>> order_of_dates(["2026-01-31", None, "2026-01-31T10:00"], "created").argsort().tolist()
+        [1, 0, 2]
+    """
+    texts = ["" if value is None else str(value).strip() for value in values]
+    filled = [text for text in texts if text.casefold() not in _NO_DATE]
+    try:
+        number = {text: float(text) for text in filled}
+    except ValueError:
+        for text in filled:
+            if not _DATE.fullmatch(text):
+                what = f"where {text[:40]!r} is neither a number nor a date such as 2026-01-31"
+                raise SettingsError(f"{column} cannot say which row is the newest, {what}") from None
+        number = {text: float(place) for place, text in enumerate(sorted({*filled}))}
+    return np.array([number.get(text, -np.inf) for text in texts])

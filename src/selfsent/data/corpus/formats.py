@@ -96,6 +96,13 @@ def read_text(file: IO[bytes], name: str, columns: Columns) -> Iterator[Batch]:
 
 def read_csv(file: IO[bytes], name: str, columns: Columns) -> Iterator[Batch]:
     """A header, then rows; quoting as in RFC 4180, between commas, semicolons or tabs as the header has them."""
+    with table_of_csv(file, name, columns) as (rows, _):
+        yield from _read_cells(rows, name, columns)
+
+
+@contextmanager
+def table_of_csv(file: IO[bytes], name: str, columns: Columns) -> Iterator[tuple[Iterator[tuple[int, list[str]]], str]]:
+    """The rows of a csv file, the header first, each with the line it begins on; and what separates cells."""
     lines, blank, delimiter = _lines(file, name), 0, ""
     while (header := next(lines, "")) and (not header.strip() or _SEPARATOR.fullmatch(header)):
         found = _SEPARATOR.fullmatch(header)
@@ -107,7 +114,7 @@ def read_csv(file: IO[bytes], name: str, columns: Columns) -> Iterator[Batch]:
     try:
         delimiter = delimiter or _delimiter(header, columns)
         reader = csv.reader(chain(repeat("\n", blank), [header], lines), delimiter=delimiter, strict=True)
-        yield from _read_cells(_csv_rows(reader, name), name, columns)
+        yield _csv_rows(reader, name), delimiter
     finally:
         csv.field_size_limit(limit)
 
@@ -233,11 +240,11 @@ def _records(file: IO[bytes], name: str) -> Iterator[tuple[list[int], list[dict[
 
 def read_parquet(file: IO[bytes], name: str, columns: Columns) -> Iterator[Batch]:
     """The chosen columns of a parquet file, in bounded memory: a few bytes of dictionary may expand to gigabytes."""
-    with _opened(file, name, columns.wanted) as parquet:
+    with opened_parquet(file, name, columns.wanted) as parquet:
         check_header(parquet.schema_arrow.names, name, columns)
         start = 0
         try:
-            size = sum(group.total_byte_size for group in _groups(parquet))
+            size = sum(group.total_byte_size for group in groups_of(parquet))
             rows = batch_rows(parquet.metadata.num_rows, size)
             for batch in chain.from_iterable(map(_bounded, parquet.iter_batches(rows, columns=columns.wanted))):
                 arrays = (array.dictionary_decode() if hasattr(array, "dictionary") else array for array in batch)
@@ -249,7 +256,7 @@ def read_parquet(file: IO[bytes], name: str, columns: Columns) -> Iterator[Batch
 
 
 @contextmanager
-def _opened(file: IO[bytes], name: str, wanted: Sequence[str]) -> Iterator[Any]:
+def opened_parquet(file: IO[bytes], name: str, wanted: Sequence[str]) -> Iterator[Any]:
     """An open parquet file; whatever is wrong with it, then or later, is reported in one line.
 
     Wanted columns of text that are stored with a dictionary stay so: decoded, a few bytes may become gigabytes.
@@ -266,7 +273,7 @@ def _opened(file: IO[bytes], name: str, wanted: Sequence[str]) -> Iterator[Any]:
             parquet = pq.ParquetFile(file, **options)
             texts = {field.name for field in parquet.schema_arrow if pa.types.is_string(field.type)} & set(wanted)
             count = parquet.metadata.num_columns
-            parts = (group.column(column) for group in _groups(parquet) for column in range(count))
+            parts = (group.column(column) for group in groups_of(parquet) for column in range(count))
             encoded = {each.path_in_schema for each in parts if any("DICTIONARY" in kind for kind in each.encodings)}
             if by_number := sorted(texts & encoded):
                 parquet = pq.ParquetFile(file, read_dictionary=by_number, metadata=parquet.metadata, **options)
@@ -275,7 +282,8 @@ def _opened(file: IO[bytes], name: str, wanted: Sequence[str]) -> Iterator[Any]:
             fail(name, f"not a whole parquet file, or one with values that cannot be read: {first_line(error)}")
 
 
-def _groups(parquet: Any) -> list[Any]:
+def groups_of(parquet: Any) -> list[Any]:
+    """What a parquet file says of each of its groups of rows."""
     return [parquet.metadata.row_group(index) for index in range(parquet.metadata.num_row_groups)]
 
 

@@ -172,7 +172,7 @@ def _find_source(source: SourceName) -> Source:
         if _is_path(first):
             texts = list(texts)
             if all(map(_is_path, texts)):
-                return _files([file for each in texts for file in _find_files(str(each))], _joined_name(texts))
+                return _files([file for each in texts for file in find_files(str(each))], _joined_name(texts))
     except OSError as error:
         fail(str(error.filename), f"cannot be read: {error.strerror}")
     return Source("texts given from Python", None, lambda columns: read_texts(texts, columns))
@@ -185,7 +185,7 @@ def _named_source(name: str) -> Source:
         return Source(STDLIB, [STDLIB, *stdlib_identity()], lambda columns: read_stdlib(stdlib_files()))
     path = Path(name)
     if is_address(name) or os.path.lexists(path) or glob.has_magic(name):
-        return _files(_find_files(name), shown(name))
+        return _files(find_files(name), shown(name))
     dataset = None if format_of(path) or path.is_absolute() else HubDataset.parse(name)
     if dataset is None:
         fail(name, "no such file or directory")
@@ -194,7 +194,7 @@ def _named_source(name: str) -> Source:
     return Source(name, [dataset.name, dataset.config, dataset.split], dataset.read)
 
 
-def _find_files(name: str) -> Files:
+def find_files(name: str) -> Files:
     """The files that a name means, local or remote: one, all of known kinds in a folder, or those of a pattern.
 
     Raises:

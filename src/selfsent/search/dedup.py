@@ -1,0 +1,292 @@
+"""A corpus without near-copies: which rows stay, and the families of those that go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from selfsent.errors import SettingsError
+from selfsent.lexical import Analyzer, WordCounts
+from selfsent.lexical.hybrid import PAIR_WEIGHT, fuse, normalized, top_k
+from selfsent.progress import SILENT, Counter, Progress
+from selfsent.search.differences import Guard, is_guarded
+from selfsent.search.exact import corpus_language
+from selfsent.search.families import Family, Stars, families_of
+from selfsent.search.near import counted_words, near_candidates
+from selfsent.search.pairs import candidates_for, shared_words
+from selfsent.search.timeline import order_of_dates
+
+if TYPE_CHECKING:
+    from selfsent.data.corpus import Corpus
+
+Vectors = NDArray[np.float32]
+Integers = NDArray[np.int64]
+Level = Literal["exact", "near", "meaning"]
+
+THRESHOLDS: dict[Level, float] = {"exact": 1.0, "near": 0.8, "meaning": 0.85}
+"""Least similarity of near-copies where none is given."""
+NEWEST = "newest:"
+_BLOCK, _TILE = 1024, 8192
+_BEST = 16
+"""Kept texts with the largest cosines with which a text is compared by words, too, and as many of the first ones."""
+
+
+@dataclass(frozen=True)
+class Deduplicated:
+    """What stays of a corpus.
+
+    Args:
+        kept: (k,) rows of the input that stay, ascending; those without text among them.
+        families: of two rows or more, by ascending kept row.
+        level: how copies were told.
+        threshold: least similarity of a copy to the row that is kept.
+    """
+
+    kept: Integers
+    families: list[Family]
+    level: Level
+    threshold: float
+
+    @property
+    def dropped(self) -> int:
+        """Number of rows that go."""
+        return sum(len(family.others) for family in self.families)
+
+
+def check_dedup(level: str, keep_row: str, guard: Sequence[str] = ()) -> None:
+    """Reject unknown levels, rows to keep and guards.
+
+    Raises:
+        SettingsError: one of them.
+    """
+    if level not in get_args(Level):
+        raise SettingsError(f"level is {level!r}; it is one of {', '.join(get_args(Level))}")
+    if keep_row not in ("first", "longest") and not keep_row.removeprefix(NEWEST) != keep_row:
+        raise SettingsError(f"keep_row is {keep_row!r}; it is first, longest, or newest:COLUMN with dates or numbers")
+    if keep_row == NEWEST:
+        raise SettingsError("keep_row is newest: without a column; write newest:COLUMN")
+    if unknown := [each for each in guard if each not in get_args(Guard)]:
+        raise SettingsError(f"guard is {unknown[0]!r}; it is one of {', '.join(get_args(Guard))}")
+
+
+class Similarity:
+    """The score of pairs of texts: by words, or by vectors and words as `pairs` ranks.
+
+    Args:
+        corpus: the texts.
+        vectors: (n, d) of length 1; None for words alone.
+        lexical_weight: of the words, with vectors.
+        language: of the stemmer, with vectors; by default that of most texts.
+    """
+
+    def __init__(
+        self,
+        corpus: Corpus,
+        vectors: Vectors | None = None,
+        lexical_weight: float = PAIR_WEIGHT,
+        language: str | None = None,
+    ) -> None:
+        self.corpus, self.vectors, self.weight = corpus, vectors, lexical_weight
+        self.counts: WordCounts | None = None
+        if vectors is None:
+            self.counts = counted_words(corpus)
+        elif lexical_weight:
+            self.counts = WordCounts(Analyzer(language or corpus_language(corpus)))
+            for batch in corpus.batches(size=_BLOCK):
+                self.counts.add(batch)
+
+    def __call__(self, first: Integers, second: Integers, cosine: Vectors | None = None) -> Vectors:
+        """Scores of pairs of rows, (pairs,) each, from -1 to 1.
+
+        Args:
+            first: a row of each.
+            second: the other one.
+            cosine: of their vectors, if it is known.
+        """
+        words = None if self.counts is None else shared_words(self.corpus, self.counts, first, second)
+        if self.vectors is None:
+            assert words is not None
+            return words
+        if cosine is None:
+            cosine = np.einsum("nd,nd->n", self.vectors[first], self.vectors[second])
+        return cosine if words is None else normalized(fuse(cosine, words, self.weight), self.weight)
+
+
+def deduplicate(
+    corpus: Corpus,
+    level: Level = "near",
+    threshold: float | None = None,
+    keep_row: str = "first",
+    guard: Sequence[Guard] = (),
+    similarity: Similarity | None = None,
+    progress: Progress = SILENT,
+) -> Deduplicated:
+    """Tell which rows of the input stay, and of which others they are near-copies.
+
+    Args:
+        corpus: the texts, with the column of `newest` carried.
+        level: `exact`: equal once cleaned; `near`: nearly the same words; `meaning`: alike to an encoder, and by words.
+        threshold: least similarity, 0 to 1; None for that of the level.
+        keep_row: the row of a family that stays: `first`, `longest`, or `newest:COLUMN`, the one with the latest date
+            or largest number; the first among equals.
+        guard: changes that no two texts of a family may have.
+        similarity: for `meaning`, with vectors.
+        progress: receives the number of distinct texts done.
+
+    Raises:
+        SettingsError: an unknown option, or a column without dates or numbers.
+    """
+    check_dedup(level, keep_row, guard)
+    threshold = THRESHOLDS[level] if threshold is None else threshold
+    first, order = preferred(corpus, keep_row)
+    stars = Stars(len(corpus))
+    if level != "exact":
+        similarity = similarity or Similarity(corpus)
+        found = _close_by_words if similarity.vectors is None else _close_by_vectors
+        found(stars, similarity, order, threshold, guard, progress.counting("comparing", len(corpus)))
+    inputs = corpus.input_rows
+    rows = np.flatnonzero(inputs.corpus_rows >= 0)
+    own = np.asarray(inputs.corpus_rows[rows])
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    kept, score = np.arange(len(inputs)), np.ones(len(inputs), np.float32)
+    kept[rows] = first[order[stars.kept[rank[own]]]]
+    score[rows] = stars.score[rank[own]]
+    stays = np.flatnonzero(kept == np.arange(len(inputs)))
+    return Deduplicated(stays, families_of(kept, score), level, threshold)
+
+
+def preferred(corpus: Corpus, keep_row: str) -> tuple[Integers, Integers]:
+    """The preferred row of the input of each text, (n,), and the texts in the order of preference, (n,)."""
+    inputs = corpus.input_rows
+    first = np.asarray(inputs.first)
+    if keep_row == "longest":
+        sizes = np.fromiter((len(text) for batch in corpus.batches() for text in batch), np.int64, len(corpus))
+        return first, np.lexsort((first, -sizes))
+    if not keep_row.startswith(NEWEST):
+        return first, np.argsort(first, kind="stable")
+    rows = np.flatnonzero(inputs.corpus_rows >= 0)
+    column = keep_row.removeprefix(NEWEST)
+    value = order_of_dates(inputs.describe(rows)[column], column)
+    own = np.asarray(inputs.corpus_rows[rows])
+    latest = np.lexsort((rows, -value, own))
+    begins = latest[np.flatnonzero(np.diff(own[latest], prepend=-1))]
+    return rows[begins], np.lexsort((rows[begins], -value[begins]))
+
+
+def _allowed(corpus: Corpus, first: Integers, second: Integers, guard: Sequence[Guard]) -> NDArray[np.bool_]:
+    """Whether pairs of rows have none of the changes of a guard."""
+    if not guard:
+        return np.ones(len(first), bool)
+    pairs = zip(corpus.texts(first), corpus.texts(second), strict=True)
+    return np.fromiter((not is_guarded(one, other, guard) for one, other in pairs), bool, len(first))
+
+
+def _close_by_words(
+    stars: Stars, similarity: Similarity, order: Integers, threshold: float, guard: Sequence[Guard], advance: Counter
+) -> None:
+    corpus, counts = similarity.corpus, similarity.counts
+    assert counts is not None
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    close: list[tuple[Integers, Integers, Vectors]] = []
+    for earlier, later in near_candidates(corpus, counts, rank, advance):
+        score = similarity(order[earlier], order[later])
+        near = np.flatnonzero(score >= threshold)
+        near = near[_allowed(corpus, order[earlier[near]], order[later[near]], guard)]
+        close.append((earlier[near], later[near], score[near]))
+    if close:
+        stars.join(*map(np.concatenate, zip(*close, strict=True)))
+
+
+def _close_by_vectors(
+    stars: Stars, similarity: Similarity, order: Integers, threshold: float, guard: Sequence[Guard], advance: Counter
+) -> None:
+    """Let texts join, a block at a time: each is compared with all that are kept by then, and with its block."""
+    vectors, corpus = similarity.vectors, similarity.corpus
+    assert vectors is not None
+    least = candidates_for(1, threshold, similarity.weight)[1]
+    kept = np.empty(0, np.int64)
+    for start in range(0, len(order), _BLOCK):
+        block = np.arange(start, min(start + _BLOCK, len(order)))
+        found = [*_in_tiles(vectors, order, block, kept, least)]
+        cosines = vectors[order[block]] @ vectors[order[block]].T
+        cosines[np.triu_indices(len(block))] = -np.inf
+        found += _best(cosines, block, block, least)
+        earlier, later, cosine = map(np.concatenate, zip(*found, strict=True))
+        score = similarity(order[earlier], order[later], cosine)
+        near = np.flatnonzero(score >= threshold)
+        near = near[_allowed(corpus, order[earlier[near]], order[later[near]], guard)]
+        stars.join(earlier[near], later[near], score[near])
+        kept = np.concatenate([kept, block[stars.kept[block] == block]])
+        advance(len(block))
+
+
+def _in_tiles(
+    vectors: Vectors, order: Integers, block: Integers, kept: Integers, least: float
+) -> Iterator[tuple[Integers, Integers, Vectors]]:
+    for at in range(0, len(kept), _TILE):
+        tile = kept[at : at + _TILE]
+        yield from _best(vectors[order[block]] @ vectors[order[tile]].T, block, tile, least)
+
+
+def _best(
+    cosines: Vectors, block: Integers, others: Integers, least: float
+) -> Iterable[tuple[Integers, Integers, Vectors]]:
+    """(earlier, later, cosine) of each text of a block with its best and its first others of at least a cosine."""
+    rows = np.flatnonzero(cosines.max(1, initial=-np.inf) >= least)
+    if not len(rows):
+        return [(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32))]
+    chosen = cosines[rows]
+    reaches = chosen >= least
+    best = top_k(chosen, _BEST)
+    early = np.argsort(~reaches, axis=1, kind="stable")[:, :_BEST]
+    columns = np.concatenate([best, early], axis=1)
+    pairs = np.unique(np.repeat(rows, columns.shape[1]) * len(others) + columns.ravel())
+    line, column = pairs // len(others), pairs % len(others)
+    near = cosines[line, column] >= least
+    line, column = line[near], column[near]
+    return [(others[column], block[line], cosines[line, column])]
+
+
+def table_rows(found: Deduplicated, corpus: Corpus) -> Iterator[dict[str, Any]]:
+    """The families as rows of a table, as `table_columns` names them."""
+    from selfsent.search.differences import differences
+
+    inputs = corpus.input_rows
+    for number, family in enumerate(found.families, start=1):
+        rows = np.array([family.kept, *family.others])
+        cells = inputs.describe(rows)
+        ids = next((cells[name] for name in cells if name not in ("row", "sentence")), cells["row"])
+        named = [f"row {row}" if name is None else name for row, name in zip(rows.tolist(), ids, strict=True)]
+        own = np.asarray(inputs.corpus_rows[rows])
+        kept, *others = corpus.texts(own[: 1 + _TOLD])
+        told = []
+        for name, text in zip(named[1:], others, strict=False):
+            told.append(f"{name}: {'exact copy' if text == kept else differences(kept, text) or 'capitals alone'}")
+        told += ["…"] if len(family.others) > _TOLD else []
+        yield {
+            "family": number,
+            "kept": str(named[0]),
+            "rows": len(family),
+            "others": ", ".join(map(str, named[1:])),
+            "differs": "\n".join(told),
+            "least": min(family.scores),
+            "row": family.kept,
+            "other_rows": ", ".join(map(str, family.others)),
+            "text": kept,
+        }
+
+
+_TOLD = 50
+"""Others of a family whose differences are told."""
+
+
+def table_columns() -> dict[str, type]:
+    """The columns of `table_rows`, with their types."""
+    numbers = {"family": int, "kept": str, "rows": int, "others": str, "differs": str, "least": float, "row": int}
+    return {**numbers, "other_rows": str, "text": str}

@@ -1,0 +1,83 @@
+"""What differs between a text and its near-copy, and changes that make another text of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+from typing import Literal
+
+Guard = Literal["numbers", "negations"]
+"""A change that two texts of one family may not have."""
+
+_TOKEN = re.compile(r"\d+(?:[.,:/-]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*|[^\w\s]|_+")
+"""A number with its points and dashes, a word, or a sign."""
+_NUMBER = re.compile(r"\d+(?:[.,:/-]\d+)*")
+_NEGATION = re.compile(
+    r"\b(?:no|not|nor|never|none|nobody|nothing|nowhere|neither|cannot|without|\w+n['’]t|"
+    r"nicht|nichts|kein\w{0,2}|nie|niemals|niemand|ohne|ne|pas|jamais|aucune?|sans|non|nunca|nadie|ning[uú]n\w?|sin)\b"
+)
+"""Negations of English, German, French and Spanish."""
+_COMPARED, _CHANGES, _LONGEST = 600, 6, 60
+"""Tokens that are compared after the first difference, changes that are told, and characters of each side of one."""
+
+
+def differences(kept: str, other: str) -> str:
+    """What differs between two texts, in words: `42 → 43`, `+ not`, `− today`.
+
+    Capitals and white space do not count. What two texts share at both ends is passed over; of the rest some hundred
+    words are compared.
+
+    Args:
+        kept: the text that stays.
+        other: its copy.
+
+    Example:
+        >>> differences("Printer 42 is jammed", "printer 43 is not jammed"), differences("It rains", "it  rains")
+        ('42 → 43; + not', '')
+    """
+    one, two = _TOKEN.findall(kept), _TOKEN.findall(other)
+    left, right = [token.casefold() for token in one], [token.casefold() for token in two]
+    start, shorter = 0, min(len(one), len(two))
+    while start < shorter and left[start] == right[start]:
+        start += 1
+    end = 0
+    while end < shorter - start and left[-1 - end] == right[-1 - end]:
+        end += 1
+    stops = len(one) - end, len(two) - end
+    is_cut = max(stops) > start + _COMPARED
+    left, right = left[start : min(stops[0], start + _COMPARED)], right[start : min(stops[1], start + _COMPARED)]
+    changes = []
+    for kind, a, b, c, d in SequenceMatcher(None, left, right, autojunk=False).get_opcodes():
+        gone, new = (_joined(each) for each in (one[start + a : start + b], two[start + c : start + d]))
+        if kind != "equal":
+            changes.append(f"{gone} → {new}" if gone and new else f"+ {new}" if new else f"− {gone}")
+    more = ["…"] if len(changes) > _CHANGES or is_cut else []
+    return "; ".join(changes[:_CHANGES] + more)
+
+
+def _joined(tokens: Sequence[str]) -> str:
+    text = " ".join(tokens)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def is_guarded(one: str, other: str, guards: Sequence[Guard]) -> bool:
+    """Whether two texts differ in what a guard forbids.
+
+    `numbers`: a number of one became another; a number that was only added or cut does not count. `negations`: one has
+    more of `not`, `never`, `without` and the like.
+
+    Example:
+        >>> is_guarded("room 42", "room 43", ["numbers"]), is_guarded("room 42 now", "room 42", ["numbers"])
+        (True, False)
+        >>> is_guarded("it is jammed", "it isn't jammed", ["negations"])
+        True
+    """
+    if "numbers" in guards:
+        short, long = sorted((_NUMBER.findall(one), _NUMBER.findall(other)), key=len)
+        left = iter(long)
+        if not all(number in left for number in short):  # in the same order, with others between them
+            return True
+    if "negations" in guards:
+        return len(_NEGATION.findall(one.casefold())) != len(_NEGATION.findall(other.casefold()))
+    return False

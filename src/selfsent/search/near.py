@@ -1,0 +1,117 @@
+"""Near-copies by words: candidates from bands of weighted MinHash, in memory of a few bytes a text, and their score."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from selfsent.data.random import make_key, uniforms
+from selfsent.lexical import WordCounts, words_of
+from selfsent.progress import Counter
+
+if TYPE_CHECKING:
+    from selfsent.data.corpus import Corpus
+
+Integers = NDArray[np.int64]
+
+BANDS, ROWS = 40, 3
+"""Bands of a signature, and minima in each: texts with a weighted Jaccard index of a half share a band with 0.995."""
+HEADS = 8
+"""Texts of a band, the preferred ones, with which its others are compared."""
+_TOGETHER = 256
+_COMPARED = 2048
+_SINGLE = re.compile(r"(?<!\w)\w(?!\w)")
+
+
+def near_words(text: str) -> list[str]:
+    """The words of a text, folded, with stop words and single letters and digits, by which near-copies are told.
+
+    Example:
+        >>> near_words("Not in room 4")
+        ['not', 'in', 'room', '4']
+    """
+    return words_of(text) + _SINGLE.findall(text.lower())
+
+
+def counted_words(corpus: Corpus) -> WordCounts:
+    """How many texts of a corpus have each word."""
+    counts = WordCounts(near_words)
+    for batch in corpus.batches(size=_TOGETHER):
+        counts.add(batch)
+    return counts
+
+
+def _signatures(texts: Sequence[str], counts: WordCounts) -> NDArray[np.uint64]:
+    """A key of each band of each text, (n, BANDS); 0 for texts without words.
+
+    A minimum is the same in two texts with the probability of their weighted Jaccard index, as the minimum of
+    exponential variables, one for each word, with the word's squared rarity as rate (Moulton and Jiang, 2018,
+    arXiv:1809.04052).
+    """
+    rows, keys = counts.weighed(texts), np.zeros((len(texts), BANDS), np.uint64)
+    if not rows.nnz:
+        return keys
+    terms, places = np.unique(rows.indices, return_inverse=True)
+    rarity = 1 + np.log((1 + counts.texts) / (1 + counts.frequencies[terms]))
+    drawn = uniforms(make_key(78), np.repeat(terms, BANDS * ROWS), np.tile(np.arange(BANDS * ROWS), len(terms)))
+    values = (-np.log1p(-drawn.reshape(len(terms), -1)) / rarity[:, None] ** 2).astype(np.float32)
+    filled = np.flatnonzero(np.diff(rows.indptr))
+    least = np.minimum.reduceat(values[places], rows.indptr[filled], axis=0).view(np.uint32).astype(np.uint64)
+    mixed = np.zeros((len(filled), BANDS), np.uint64)
+    for number in range(ROWS):
+        mixed = (mixed ^ least[:, number::ROWS]) * np.uint64(0x9E3779B97F4A7C15)
+        mixed ^= mixed >> np.uint64(29)
+    keys[filled] = mixed | np.uint64(1)
+    return keys
+
+
+def near_candidates(
+    corpus: Corpus, counts: WordCounts, rank: Integers, advance: Counter
+) -> Iterator[tuple[Integers, Integers]]:
+    """Pairs of texts that share a band, (pairs,) the preferred one and (pairs,) the other, by their ranks.
+
+    The keys of the bands lie in a temporary file, 320 bytes a text; of a band all texts are compared with its first
+    ones, so that a band of n texts gives a multiple of n pairs.
+
+    Args:
+        corpus: the texts.
+        counts: of their words.
+        rank: (n,) place of each text in the order of preference.
+        advance: called with the number of texts read since the last call.
+
+    Returns:
+        An iterator of chunks.
+    """
+    with tempfile.TemporaryDirectory(prefix="selfsent-") as folder:
+        keys = np.memmap(Path(folder) / "bands", np.uint64, "w+", shape=(BANDS, len(corpus)))
+        start = 0
+        for batch in corpus.batches(size=_TOGETHER):
+            keys[:, rank[start : start + len(batch)]] = _signatures(batch, counts).T
+            start += len(batch)
+            advance(len(batch))
+        pairs = np.empty(0, np.int64)
+        for band in keys:
+            pairs = np.union1d(pairs, _in_band(np.asarray(band)))
+        del keys
+    for at in range(0, len(pairs), _COMPARED):
+        chunk = pairs[at : at + _COMPARED]
+        yield chunk & 0xFFFFFFFF, chunk >> 32
+
+
+def _in_band(keys: NDArray[np.uint64]) -> Integers:
+    """Pairs with an equal key, `later << 32 | earlier`: each text with the first ones that have it."""
+    order = np.argsort(keys, kind="stable")
+    order = order[keys[order] > 0]
+    begins = np.flatnonzero(np.diff(keys[order], prepend=np.uint64(0)) != 0)
+    first = np.repeat(begins, np.diff(begins, append=len(order)))
+    place, pairs = np.arange(len(order)), []
+    for head in range(HEADS):
+        has = place > first + head
+        pairs.append(order[has] << 32 | order[first[has] + head])
+    return np.concatenate(pairs)

@@ -1,0 +1,50 @@
+import pytest
+
+from selfsent.search.differences import differences, is_guarded
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "told"),
+    [
+        ("Printer 42 is jammed", "printer 43 is jammed", "42 → 43"),
+        ("It is on", "It is not on", "+ not"),
+        ("see page 3.5 now", "see page 3.6 now", "3.5 → 3.6"),
+        ("call Ann today", "call today", "− Ann"),
+        ("one two three", "one  Two three", ""),
+        ("a b c d", "a x c y", "b → x; d → y"),
+        ("", "new", "+ new"),
+        ("wort", "wörter 東京", "wort → wörter 東京"),
+    ],
+)
+def test_what_differs(one, other, told):
+    assert differences(one, other) == told
+
+
+def test_many_changes_are_cut():
+    one, other = (" ".join(f"a {n + first}" for n in range(20)) for first in (100, 200))
+    assert differences(one, other) == "; ".join(f"{n} → {n + 100}" for n in range(100, 106)) + "; …"
+    long, longer = differences("x" * 500, "y" * 500).split(" → ")
+    assert (len(long), len(longer)) == (60, 60)
+
+
+def test_huge_texts_take_no_time():
+    assert differences("a b " * 100_000, "b a " * 100_000).endswith("…")  # hours, were all words compared
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "guards", "told"),
+    [
+        ("room 42", "room 43", ["numbers"], True),
+        ("room 42", "room 42 b", ["numbers"], False),
+        ("from 3 to 5", "from 5 to 3", ["numbers"], True),
+        ("rooms 3 and 5", "room 5", ["numbers"], False),
+        ("it is on", "it is not on", ["negations"], True),
+        ("it is on", "It isn’t on", ["negations"], True),
+        ("Das ist kein Fehler", "Das ist ein Fehler", ["negations"], True),
+        ("it is not on", "it is on, not off", ["negations"], False),
+        ("room 42 is on", "room 43 is not on", [], False),
+    ],
+)
+def test_guards(one, other, guards, told):
+    assert is_guarded(one, other, guards) is told
+    assert is_guarded(other, one, guards) is told
