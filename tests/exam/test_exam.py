@@ -78,7 +78,7 @@ def test_quotes_are_read_from_mails_as_they_were():
     when = "On Mon, Jan 5, 2026,"
     mail = f"No invoice is sent by mail.\n\n{when} Ann wrote:\n> {when} Ben wrote:\n> > Hi\n> Why is there no invoice?"
     table = {"body": [mail, "A mail without any quote in it."]}
-    corpus = read_corpus(table, text_column="body", clean="mail", carry="body")
+    corpus = read_corpus(table, text_column="body", clean="mail", metadata_columns="body")
     one, other = texts_of(corpus, mails=("body",))
     assert (one.sentences, one.quoted) == (("No invoice is sent by mail.",), ("Why is there no invoice?",))
     assert other.quoted == ()
@@ -148,7 +148,7 @@ def test_pairs_are_asked_alone_and_both_answers_count():
             "a": ["It is here. Look.", "It is there.", "Nobody, sir.", "Left alone."],
         },
         text_column="a",
-        carry="q",
+        metadata_columns="q",
     )
     exam = draw_exam(texts_of(corpus, "q"), paired=True)
     answers = {q.text: sorted(exam.documents[row].body for row in q.answers) for q in exam.queries}

@@ -42,8 +42,8 @@ def small(request, monkeypatch):
 def made(encoder, tmp_path):
     """Makes an index of rows."""
 
-    def make(rows=TICKETS, carry=CARRIED, id_column="id", name="i", **how):
-        corpus = read_corpus(rows, carry=carry, cache=tmp_path / "cache", min_rows=1, **how)
+    def make(rows=TICKETS, metadata_columns=CARRIED, id_column="id", name="i", **how):
+        corpus = read_corpus(rows, metadata_columns=metadata_columns, cache=tmp_path / "cache", min_rows=1, **how)
         write_index(encoder, corpus, tmp_path / name, "name", fingerprint(encoder), id_column=id_column)
         return Index(tmp_path / name)
 
@@ -62,7 +62,7 @@ def rows(sentences, tmp_path_factory):
     path = tmp_path_factory.mktemp("rows") / "rows.jsonl"
     texts = [*sentences[:40], "", sentences[3]]
     path.write_text("".join(json.dumps({"id": f"t{n}", "text": text}) + "\n" for n, text in enumerate(texts)))
-    return read_corpus(path, carry=("id",), cache=path.parent, min_rows=1)
+    return read_corpus(path, metadata_columns=("id",), cache=path.parent, min_rows=1)
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def more(sentences, tmp_path_factory):
     path = tmp_path_factory.mktemp("rows") / "more.jsonl"
     texts = [sentences[3], *sentences[40:60], sentences[45]]
     path.write_text("".join(json.dumps({"id": f"m{n}", "text": text}) + "\n" for n, text in enumerate(texts)))
-    return read_corpus(path, carry=("id",), cache=path.parent, min_rows=1)
+    return read_corpus(path, metadata_columns=("id",), cache=path.parent, min_rows=1)
 
 
 @pytest.mark.usefixtures("small")
@@ -181,7 +181,7 @@ def test_a_row_takes_the_place_of_those_with_its_id(encoder, made, sentences, tm
     assert index.describe([6])[0]["repeats"] == 1
     exact = made(
         [{"id": "x", "text": text} for text in index.texts(others)],
-        carry=("id",),
+        metadata_columns=("id",),
         id_column=None,
         name="again",
     )
@@ -305,8 +305,8 @@ def test_split_texts_are_found_by_row_and_sentence(encoder, made):
 
 def test_rows_are_those_of_the_table(encoder, tmp_path):
     frame = pd.DataFrame({"id": ["a", "b", "c", "d"], "text": ["ko", "", "ko", "ba de"]})
-    for carry, ids in (("id", ["a", "d"]), (None, [None, None])):
-        corpus = read_corpus(frame, carry=carry, cache=tmp_path / "cache")
+    for metadata_columns, ids in (("id", ["a", "d"]), (None, [None, None])):
+        corpus = read_corpus(frame, metadata_columns=metadata_columns, cache=tmp_path / "cache")
         hits = sorted(search(encoder, corpus, ["ko"])[0])
         assert [(hit.row, hit.id) for hit in hits] == [(0, ids[0]), (3, ids[1])]
 
@@ -329,7 +329,7 @@ def test_another_model_columns_or_cleaning_are_refused(encoder, encoder_of, rows
     other, index = encoder_of("bert", initializer_range=0.4), Index(tmp_path / "i")
     with pytest.raises(DataError, match="holds vectors of another model"):
         index.upsert(more, other)
-    plain = read_corpus(sentences, carry=(), cache=tmp_path / "cache")
+    plain = read_corpus(sentences, metadata_columns=(), cache=tmp_path / "cache")
     with pytest.raises(SettingsError, match=r"has the columns row \(int\), id \(str\), text \(str\), and not row"):
         index.upsert(plain, encoder)
     table = [{"id": "x", "text": "ba", "subject": "ko"}]
@@ -341,7 +341,9 @@ def test_another_model_columns_or_cleaning_are_refused(encoder, encoder_of, rows
         ({"clean": "urls"}, "with no clean=, and not with clean=urls: give the same"),
     ):
         with pytest.raises(SettingsError, match=complaint):
-            index.upsert(read_corpus(table, carry="id", cache=tmp_path / "cache", min_rows=1, **how), encoder)
+            index.upsert(
+                read_corpus(table, metadata_columns="id", cache=tmp_path / "cache", min_rows=1, **how), encoder
+            )
     assert len(index) == 40
 
 
@@ -413,8 +415,8 @@ def test_columns_of_another_order_or_look_are_added(encoder, sentences, tmp_path
 
     first, later = table("1.csv", [("x1", 1, sentences[0]), ("x2", 2, sentences[1])]), table("2.csv", [(5, 3, "ko mi")])
     first, later = (
-        read_corpus(path, carry=carry, cache=tmp_path, min_rows=1)
-        for path, carry in ((first, ("a", "b")), (later, ("b", "a")))
+        read_corpus(path, metadata_columns=metadata_columns, cache=tmp_path, min_rows=1)
+        for path, metadata_columns in ((first, ("a", "b")), (later, ("b", "a")))
     )
     write_index(encoder, first, tmp_path / "i", "name", fingerprint(encoder))
     index = Index(tmp_path / "i")

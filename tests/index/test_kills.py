@@ -76,7 +76,7 @@ def test_killed_at_any_moment(times, encoder, tmp_path, monkeypatch):
     monkeypatch.setattr(writer, "MAX_UNINDEXED", 20)
     draw, ids = random.Random(0), dict(enumerate(TEXTS[:40]))
     rows = [{"id": each, "text": text} for each, text in ids.items()]
-    corpus = read_corpus(rows, carry="id", cache=tmp_path / "cache")
+    corpus = read_corpus(rows, metadata_columns="id", cache=tmp_path / "cache")
     write_index(encoder, corpus, tmp_path / "i", "name", fingerprint(encoder), id_column="id", min_recall=0.01)
     encode(encoder, TEXTS[:2])
     seconds, killed = 0.1, 0

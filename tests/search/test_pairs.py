@@ -147,7 +147,7 @@ def test_without_the_library_of_the_index(monkeypatch):
 
 def test_pairs_in_python_are_rows_of_the_input(encoder, tmp_path):
     rows = [{"id": f"t{n}", "text": text} for n, text in enumerate(["", "ko mi", "ko mi", "ba de", "ko mi!"])]
-    corpus = read_corpus(rows, carry="id", cache=tmp_path)
+    corpus = read_corpus(rows, metadata_columns="id", cache=tmp_path)
     encoder.save(tmp_path / "m")
     best, *_ = selfsent.pairs(tmp_path / "m", corpus, top=3)
     assert (best.first, best.second, best.ids, best.sentences) == (1, 4, ("t1", "t4"), (None, None))

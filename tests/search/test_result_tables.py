@@ -9,7 +9,7 @@ from selfsent.search.tables import cluster_columns, cluster_rows, hit_rows, pair
 
 
 def test_results_tell_rows_of_the_input(tmp_path):
-    corpus = read_corpus(["ko", "", "ba de", "ko", "fi", "ko"], carry=(), cache=tmp_path)
+    corpus = read_corpus(["ko", "", "ba de", "ko", "fi", "ko"], metadata_columns=(), cache=tmp_path)
     assert list(hit_rows("q", [Hit(0, 0.8, 0.9, 0.25), Hit(4, 0.4, 0.5)], corpus)) == [
         {"query": "q", "cosine": 0.9, "words": 0.25, "row": 0, "repeats": 2, "text": "ko"},
         {"query": "q", "cosine": 0.5, "words": 0.0, "row": 4, "repeats": 0, "text": "fi"},
@@ -21,7 +21,7 @@ def test_results_tell_rows_of_the_input(tmp_path):
 
 
 def test_every_row_with_a_text_has_its_cluster(tmp_path):
-    corpus = read_corpus(["ko", "", "ba de", "fi", "ko", "ko"], carry=(), cache=tmp_path)
+    corpus = read_corpus(["ko", "", "ba de", "fi", "ko", "ko"], metadata_columns=(), cache=tmp_path)
     angles = np.array([0.0, 1.5, 1.6])
     vectors = np.stack([np.cos(angles), np.sin(angles)], 1).astype(np.float32)
     clusters = find_clusters(vectors, 2, repeats=corpus.input_rows.repeats)

@@ -38,7 +38,7 @@ def texts():
 
 @pytest.fixture(scope="module")
 def rows(texts, tmp_path_factory):
-    return read_corpus(texts, carry=(), cache=tmp_path_factory.mktemp("corpora"))
+    return read_corpus(texts, metadata_columns=(), cache=tmp_path_factory.mktemp("corpora"))
 
 
 @pytest.fixture(params=["distinct", "rows"])
@@ -203,7 +203,9 @@ def test_the_file_serves_in_place_of_the_encoder(encoder, either, tmp_path, name
 
 
 def test_split_sentences_keep_the_way_back(encoder, tmp_path):
-    corpus = read_corpus(["Ba de. Fi go.", "", "Fi go."], carry=(), split_sentences=True, cache=tmp_path / "c")
+    corpus = read_corpus(
+        ["Ba de. Fi go.", "", "Fi go."], metadata_columns=(), split_sentences=True, cache=tmp_path / "c"
+    )
     assert encode_to_file(encoder, corpus, tmp_path / "v.parquet").rows == 4
     found = pq.read_table(tmp_path / "v.parquet")
     assert (found["row"].to_pylist(), found["sentence"].to_pylist()) == ([0, 0, 1, 2], [0, 1, 0, 0])
@@ -230,7 +232,7 @@ def test_vectors_of_something_else_are_refused(encoder, encoder_of, corpus, sent
 
 def test_texts_beside_the_vectors_are_compared_all(encoder, rows, texts, tmp_path):
     place = next(row for row in range(60, 97) if texts[row] in texts[:row] and texts[row])
-    other = read_corpus([*texts[:place], "another one", *texts[place + 1 :]], carry=(), cache=tmp_path)
+    other = read_corpus([*texts[:place], "another one", *texts[place + 1 :]], metadata_columns=(), cache=tmp_path)
     encode_to_file(encoder, other, tmp_path / "v.parquet")
     with pytest.raises(DataError, match=f"another corpus: row {place} is 'another one'"):
         encode_corpus(encoder, rows, file=VectorsFile(tmp_path / "v.parquet"))

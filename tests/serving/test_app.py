@@ -60,7 +60,7 @@ def test_new_tickets_are_found_without_a_restart(index, serving, tmp_path):
     with serving(Engine(Index(copy), encoder)) as url:
         assert ask(url, "/search", {"query": "the coffee machine", "top": 1})[2]["hits"][0]["id"] != "T-9"
         row = {"id": "T-9", "body": "The coffee machine is empty.", "team": "sales"}
-        Index(copy).upsert(read_corpus([row], text_column="body", carry=["id", "team"], min_rows=1), encoder)
+        Index(copy).upsert(read_corpus([row], text_column="body", metadata_columns=["id", "team"], min_rows=1), encoder)
         assert ask(url, "/search", {"query": "the coffee machine", "top": 1})[2]["hits"][0]["id"] == "T-9"
         assert ask(url, "/health")[2]["texts"] == 8
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from selfsent.cli.console import notice
-from selfsent.cli.options import CORPUS, Carrying
+from selfsent.cli.options import CORPUS, WithMetadata
 from selfsent.cli.outputs import check_outputs
 from selfsent.display import counted
 from selfsent.settings import setting
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(kw_only=True)
-class Clean(Carrying):
+class Clean(WithMetadata):
     """Write the text as selfsent reads it, to look at what --clean leaves.
 
     The file has a line for each row of the input, also for empty ones (with --split-sentences for each sentence): its

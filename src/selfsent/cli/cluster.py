@@ -42,12 +42,12 @@ class Cluster(Results):
     page: str | None = setting(None, "write an HTML page: a map coloured by group, and the groups")
     map_points: int = setting(2000, "texts on the map", flags=("--map",))
 
-    def carried(self) -> tuple[str, ...]:
+    def metadata_columns(self) -> tuple[str, ...]:
         """The input columns to copy: those of --id-column, --keep and --over."""
-        from selfsent.search.tables import check_carried
+        from selfsent.search.tables import check_metadata_columns
 
-        check_carried([self.over] if self.over else [], "--over")
-        return tuple(dict.fromkeys([*super().carried(), *([self.over] if self.over else [])]))
+        check_metadata_columns([self.over] if self.over else [], "--over")
+        return tuple(dict.fromkeys([*super().metadata_columns(), *([self.over] if self.over else [])]))
 
     def run(self) -> None:
         """Find and show the clusters."""
@@ -81,7 +81,7 @@ class Cluster(Results):
         files = {self.json: lambda: as_line(about), self.page: lambda: page}
         count = counted(int(found.sizes.sum()) + found.outliers, corpus.input_rows.unit)
         if not self.write(cluster_rows(found, corpus), cluster_columns(corpus), count, files):
-            _show(groups, self.carried(), unit)
+            _show(groups, self.metadata_columns(), unit)
         if found.outliers:
             why = "unlike all others, or nothing but courtesies"
             notice(f"{counted(found.outliers, unit)} in no group: {why} (cluster -1)")
@@ -100,7 +100,7 @@ class Cluster(Results):
         from selfsent.data.corpus import read_corpus
 
         assert self.to is not None
-        old = read_corpus(self.to, carry=("cluster",), min_rows=1)
+        old = read_corpus(self.to, metadata_columns=("cluster",), min_rows=1)
         cells = old.input_rows.describe(np.asarray(old.input_rows.first))["cluster"]
         try:
             cluster = np.array([int(cell) for cell in cells], np.int64)

@@ -61,12 +61,12 @@ class Dedup(WithVectors):
     json: str | None = JSON
     safe_csv: bool = setting(False, "put ' before texts of the families that a spreadsheet takes for formulas")
 
-    def carried(self) -> tuple[str, ...]:
+    def metadata_columns(self) -> tuple[str, ...]:
         """The input columns to copy: those of --id-column and --keep, and that of --keep-row."""
         from selfsent.search.dedup import NEWEST
 
         column = self.keep_row.removeprefix(NEWEST)
-        return tuple(dict.fromkeys([*super().carried(), *([column] if column != self.keep_row else [])]))
+        return tuple(dict.fromkeys([*super().metadata_columns(), *([column] if column != self.keep_row else [])]))
 
     def run(self) -> None:
         """Find the copies, write both tables and the page."""
@@ -128,7 +128,7 @@ class Dedup(WithVectors):
         from selfsent.data.corpus.batch import Columns
 
         texts = (self.texts,) if isinstance(self.texts, str) else tuple(self.texts)
-        return Columns(texts, self.document_column, carried=self.carried())
+        return Columns(texts, self.document_column, metadata=self.metadata_columns())
 
 
 def _show(found: Deduplicated, corpus: Corpus, table: Path) -> None:

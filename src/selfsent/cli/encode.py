@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from selfsent.cli.console import doing, notice, shown
-from selfsent.cli.options import CORPUS, MODEL, Carrying, Command, Sized
+from selfsent.cli.options import CORPUS, MODEL, Command, Sized, WithMetadata
 from selfsent.cli.outputs import check_outputs
 from selfsent.display import counted
 from selfsent.errors import SettingsError
@@ -15,7 +15,7 @@ from selfsent.settings import setting
 
 
 @dataclass(kw_only=True)
-class Encode(Carrying, Sized):
+class Encode(WithMetadata, Sized):
     """Write the vectors of a corpus to a file.
 
     There is one vector for each row of the input, in its order, also for repeated and empty texts (zeros for empty
@@ -39,7 +39,7 @@ class Encode(Carrying, Sized):
         output = Path(self.output)
         check_outputs({"--output": self.output}, [*self.corpus, *self.exclude])
         check_output(output)
-        if output.suffix != ".parquet" and self.carried():
+        if output.suffix != ".parquet" and self.metadata_columns():
             problem = f"{output} has room for vectors alone, in the order of the input's rows"
             advice = "give a .parquet file, or leave out --id-column and --keep"
             raise SettingsError(f"{problem}: {advice}")

@@ -83,8 +83,8 @@ class Exam(Reading, Encoding):
             self._read_as(Path(self.trained))
         asked, texts = self.pairs or (self.title_column, self.texts)
         mails = self.text_column if "mail" in naming.names(self.clean) and not self.pairs else ()
-        carried = tuple(dict.fromkeys(name for name in (asked, self.id_column, *mails) if name is not None))
-        corpus = self._read(texts, split_sentences=False, carry=carried)
+        metadata = tuple(dict.fromkeys(name for name in (asked, self.id_column, *mails) if name is not None))
+        corpus = self._read(texts, split_sentences=False, metadata_columns=metadata)
         found = texts_of(corpus, asked, self.id_column, mails)
         kept = unread(Path(self.trained), found) if self.trained else None
         drawn = draw_exam(found, self.queries, paired=bool(self.pairs), seed=self.seed, kept=kept)

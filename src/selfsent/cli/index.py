@@ -126,7 +126,7 @@ class IndexAdd(WithVectors, Encoding):
         self.text_column = self.text_column or tuple(made["text_column"])
         self.clean = self.clean or tuple(made["clean"])
         self.id_column = self.id_column or index.id_column
-        self.keep = self.keep or tuple(name for name in made["carry"] if name != self.id_column)
+        self.keep = self.keep or tuple(name for name in made["metadata_columns"] if name != self.id_column)
         self.split_sentences = self.split_sentences or made["split_sentences"]
 
 

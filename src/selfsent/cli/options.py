@@ -93,10 +93,10 @@ class Reading(CorpusOptions, Command):
     def reading(self) -> dict[str, Any]:
         """The given options of `read_corpus`."""
         more = {name: getattr(self, name) for name in _OF_PAIRS if getattr(self, name, None)}
-        carry = {"carry": self.carried()} if isinstance(self, Carrying) else {}
+        metadata = {"metadata_columns": self.metadata_columns()} if isinstance(self, WithMetadata) else {}
         common: dict[str, Any] = {"text_column": self.texts, "document_column": self.document_column}
         common |= {"clean": self.clean or None, "exclude": list(self.exclude) or None}
-        return {**common, "split_sentences": self.split_sentences, **more, **carry}
+        return {**common, "split_sentences": self.split_sentences, **more, **metadata}
 
     @property
     def texts(self) -> str | list[str]:
@@ -171,25 +171,25 @@ class TrainingText(PairOptions, Reading):
 
 
 @dataclass(kw_only=True)
-class Carrying(Reading):
+class WithMetadata(Reading):
     """A command that copies input columns to its results."""
 
     title: ClassVar[str] = "columns that come out again"
     id_column: str | None = setting(None, "column with the id of each row, which every result has")
     keep: tuple[str, ...] = setting((), "more columns that go with each row, such as team,date")
 
-    def carried(self) -> tuple[str, ...]:
+    def metadata_columns(self) -> tuple[str, ...]:
         """The input columns to copy, each once, the id first.
 
         Raises:
             SettingsError: an empty name, or the name of a result column.
         """
-        from selfsent.search.tables import check_carried
+        from selfsent.search.tables import check_metadata_columns
 
         found = tuple(dict.fromkeys([*([] if self.id_column is None else [self.id_column]), *self.keep]))
         if "" in found:
             raise SettingsError("--id-column and --keep name columns; one of them is empty")
-        check_carried(found, "--id-column or --keep")
+        check_metadata_columns(found, "--id-column or --keep")
         return found
 
 

@@ -73,7 +73,7 @@ class Pairs(Results):
         count, files = counted(len(pairs), "pair"), {self.json: lambda: as_line(about)}
         if not self.write(rows, pair_columns(corpus), count, files) and not self.output:
             for row in rows:
-                one, other = (line_of(row, self.carried(), side) for side in "12")
+                one, other = (line_of(row, self.metadata_columns(), side) for side in "12")
                 show(f"{row['score']:.3f}  {one}\n       {other}")
         if not pairs:
             notice(f"no pair has a score of {self.threshold} or more")

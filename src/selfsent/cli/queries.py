@@ -66,7 +66,9 @@ class Queries(Reading):
         endpoint = None
         if self.queries_from != _EXTRACTION:
             endpoint = Endpoint(self.queries_from, self.llm, self.timeout, parallel=self.parallel)
-        texts = texts_of(self.read(self.corpus, carry=() if title is None else (title,), split_sentences=False), title)
+        texts = texts_of(
+            self.read(self.corpus, metadata_columns=() if title is None else (title,), split_sentences=False), title
+        )
         how: dict[str, Any] = {"endpoint": endpoint, "prompt": prompt}
         how |= self.values("count", "round_trip", "base", "seed", "overwrite")
         with endpoint or nullcontext(), shown() as progress:

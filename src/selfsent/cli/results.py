@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from selfsent.cli.console import notice, shown
-from selfsent.cli.options import JSON, Carrying, Encoding
+from selfsent.cli.options import JSON, Encoding, WithMetadata
 from selfsent.cli.outputs import check_outputs, write_outputs
 from selfsent.display import shortened
 from selfsent.settings import setting
@@ -27,7 +27,7 @@ LANGUAGE: Any = setting(None, "language of stems to compare words by, or none (d
 
 
 @dataclass(kw_only=True)
-class WithVectors(Carrying, Encoding):
+class WithVectors(WithMetadata, Encoding):
     """A command on the vectors of a corpus."""
 
     encoded: str | None = setting(None, "what selfsent encode wrote for this model and corpus, not to encode again")
@@ -97,7 +97,7 @@ class Results(WithVectors):
 
 
 def line_of(row: dict[str, Any], names: Sequence[str], side: str = "", repeated: bool = True) -> str:
-    """A row on a terminal: carried columns, text (or row number), and number of repeats."""
+    """A row on a terminal: metadata columns, text (or row number), and number of repeats."""
     from selfsent.data.corpus.clean import clean
 
     cells = clean("" if (cell := row[f"{name}{side}"]) is None else str(cell) for name in names)[0]

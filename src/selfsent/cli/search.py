@@ -160,7 +160,7 @@ class Search(Results, Asking):
         with shown() as progress:
             how = progress, stored, self.lexical_weight, about.get("language"), reranker
             found = search(model, corpus, queries, self.top, *how)
-        return corpus, found, about, list(self.carried()), corpus.report.unit
+        return corpus, found, about, list(self.metadata_columns()), corpus.report.unit
 
     def _in_index(
         self, queries: list[str], reranker: Reranker | None

@@ -122,7 +122,7 @@ class Train(TrainingText, Resumable):
                 problem = "the texts have documents, or pairs, to score by, or come from standard input"
                 raise SettingsError(f"title_column={self.title_column} is for texts of one sentence each: {problem}")
             return corpus
-        found = self.read(self.corpus, carry=(title,))
+        found = self.read(self.corpus, metadata_columns=(title,))
         found.title = title
         console.notice(f"{title} has the titles: the score is how well one finds its {corpus.read_columns[0]}")
         return found

@@ -170,10 +170,10 @@ def texts_of(
     """The documents of a corpus: rows that share one, or else each row.
 
     Args:
-        corpus: read with `carry`, not split.
-        title: carried column with titles.
-        name: carried column with ids; by default documents are counted.
-        mails: carried columns with mails as they were, whose quotes the corpus is without.
+        corpus: read with `metadata_columns`, not split.
+        title: metadata column with titles.
+        name: metadata column with ids; by default documents are counted.
+        mails: metadata columns with mails as they were, whose quotes the corpus is without.
 
     Raises:
         DataError: an id is empty, or two documents have the same.

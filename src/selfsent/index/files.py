@@ -77,7 +77,7 @@ class IndexFiles:
             self.rows = path / str(self.manifest["files"][0])
             self.id_column: str | None = self.manifest["id_column"]
             self.sql_columns = sql_columns_of(self.columns)
-            """Name in the database of each carried column."""
+            """Name in the database of each metadata column."""
             self.id_sql_column = None if self.id_column is None else self.sql_columns[self.id_column]
             """Name in the database of the column with the ids."""
             self.size = int(self.manifest["size"])
@@ -244,12 +244,12 @@ def make_lookups(db: sqlite3.Connection, id_sql_column: str | None) -> None:
 
 
 def sql_columns_of(columns: Mapping[str, type]) -> dict[str, str]:
-    """Names in the database for the carried columns, whose own names may be any text."""
+    """Names in the database for the metadata columns, whose own names may be any text."""
     return {name: f"c{i}" for i, name in enumerate(name for name in columns if name not in ("row", "sentence", "text"))}
 
 
 def condition(where: str | Sequence[str] | None, columns: Mapping[str, type]) -> tuple[str, list[Any]]:
-    """Conditions on carried columns as SQL, and its parameters; all of them must hold.
+    """Conditions on metadata columns as SQL, and its parameters; all of them must hold.
 
     Args:
         where: such as `team=sales`, `team=sales,support`, `team!=sales`, `priority>2` or `created>=2024-01-01`. Texts

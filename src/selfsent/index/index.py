@@ -206,7 +206,11 @@ class Index:
     def reading(self) -> dict[str, Any]:
         """The arguments of `read_corpus` for rows of this index."""
         about = self._files.manifest
-        how = {"text_column": about["text_column"], "clean": about["clean"], "carry": [*self._files.sql_columns]}
+        how = {
+            "text_column": about["text_column"],
+            "clean": about["clean"],
+            "metadata_columns": [*self._files.sql_columns],
+        }
         return {**how, "split_sentences": "sentence" in self.columns}
 
     def check_model(self, fingerprint: str, name: str, space: str = "") -> None:
@@ -252,7 +256,7 @@ class Index:
             rerank: a stronger model that orders the best of these, as for `selfsent.search`. In a service make it
                 once, by `as_reranker`.
             candidates: of each query for `rerank`, at least `top`; None for 200.
-            where: conditions on carried columns that a text must meet before it is ranked, all of them: `team=sales`,
+            where: conditions on metadata columns that a text must meet before it is ranked, all of them: `team=sales`,
                 `team=sales,support`, `team!=sales`, `priority>2`, `created>=2024-01-01`.
 
         Raises:

@@ -31,7 +31,7 @@ class RowWriter:
 
     Args:
         db: a connection that holds the transaction.
-        columns: names and types of the carried columns.
+        columns: names and types of the metadata columns.
         id_column: the column that identifies rows; None without.
         language: of the analyzer.
     """

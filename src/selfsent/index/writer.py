@@ -103,14 +103,14 @@ def write_index(
 
     Args:
         encoder: of the vectors.
-        corpus: the texts, with carried columns.
+        corpus: the texts, with metadata columns.
         output: the directory.
         model: name of the encoder, for loading it in searches.
         fingerprint: of the encoder.
         min_recall: of the ten nearest neighbours in searches, 0 to 1.
         progress: receives the number of texts done.
         file: vectors of the corpus from `encode_to_file`; computed if None.
-        id_column: the carried column that identifies rows: the last row with an id counts.
+        id_column: the metadata column that identifies rows: the last row with an id counts.
         language: of the stemmer, one of `LANGUAGES`; by default that of most texts.
         query_model: name of the encoder of queries, if another one of the same space.
         precision: of indexed vectors, 16 bits or 8.
@@ -122,7 +122,7 @@ def write_index(
     """
     columns = {**corpus.input_rows.columns, "text": str}
     if id_column is not None and id_column not in sql_columns_of(columns):
-        raise SettingsError(f"`id_column` {id_column} is not among the columns that the corpus carries")
+        raise SettingsError(f"`id_column` {id_column} is not among the metadata columns of the corpus")
     language = Analyzer(language or corpus_language(corpus)).language
     about: dict[str, Any] = {"model": model, "fingerprint": fingerprint, "query_model": query_model}
     about |= {"space": encoder.space, "lexical_weight": encoder.lexical_weight, "size": encoder.embedding_size}

@@ -43,10 +43,10 @@ def cluster_page(
         names = named(found, [group["words"] for group in groups])
         own = [names[row] for row in rows.tolist()]
         cells = inputs.describe(np.asarray(inputs.first[rows]))
-        carried = {name: values for name, values in cells.items() if name not in ("row", "sentence")}
+        metadata = {name: values for name, values in cells.items() if name not in ("row", "sentence")}
         # What a reader may colour by: columns with few values, as labels have.
-        few = {name: list(map(str, values)) for name, values in carried.items() if 1 < len(set(values)) <= GROUPS}
-        about_each = {**carried, "group": own} if carried else {"row": cells["row"], "group": own}
+        few = {name: list(map(str, values)) for name, values in metadata.items() if 1 < len(set(values)) <= GROUPS}
+        about_each = {**metadata, "group": own} if metadata else {"row": cells["row"], "group": own}
         heads = [
             " · ".join(f"{name} {value}" for name, value in zip(about_each, values, strict=True) if value is not None)
             for values in zip(*about_each.values(), strict=True)

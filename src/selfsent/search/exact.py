@@ -38,7 +38,7 @@ class Hit(NamedTuple):
         score: (dense_score + lexical_weight · lexical_score) / (1 + lexical_weight), by which hits are ranked.
         dense_score: cosine to the query, or the score of a cross-encoder that reranks.
         lexical_score: BM25 as a share of the maximum of the query, 0 to 1; 0 if not computed.
-        id: of the row: in an index from its column of ids, in a corpus from the first carried column; None without.
+        id: of the row: in an index from its column of ids, in a corpus from the first metadata column; None without.
         sentence: place in the row, from 0, for split texts; None for others.
     """
 
@@ -177,7 +177,7 @@ def _in_input(hits: Sequence[Hit], corpus: Corpus) -> list[Hit]:
 
 
 def input_places(corpus: Corpus, rows: Sequence[int]) -> list[tuple[int, Any, int | None]]:
-    """For rows of a corpus the first row of the input, its first carried value, and the sentence in it (or None)."""
+    """For rows of a corpus the first row of the input, its first metadata value, and the sentence in it (or None)."""
     inputs = corpus.input_rows
     cells = inputs.describe(np.asarray(inputs.first[np.array(rows, np.int64)]))
     ids = next((cells[name] for name in cells if name not in ("row", "sentence")), [None] * len(rows))

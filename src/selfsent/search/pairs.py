@@ -42,7 +42,7 @@ class Pair(NamedTuple):
         first: a row.
         second: the other one.
         lexical_score: TF-IDF cosine of their texts, 0 to 1; 0 if not computed.
-        ids: of both, for rows of the input: the first carried column; None without.
+        ids: of both, for rows of the input: the first metadata column; None without.
         sentences: places in both rows, from 0, for split texts; None for others.
     """
 

@@ -1,4 +1,4 @@
-"""Hits, pairs and clusters as tables with texts and carried columns, and files of these."""
+"""Hits, pairs and clusters as tables with texts and metadata columns, and files of these."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ class Described(Protocol):
         ...
 
 
-def check_carried(names: Sequence[str], flags: str) -> None:
-    """Reject carried columns with the name of a result column.
+def check_metadata_columns(names: Sequence[str], flags: str) -> None:
+    """Reject metadata columns with the name of a result column.
 
     Raises:
         SettingsError: a name clash.
@@ -76,7 +76,7 @@ def hit_columns(texts: Corpus | Described, measure: str = "cosine") -> dict[str,
     """The columns of `hit_rows`.
 
     Raises:
-        SettingsError: a carried column has the name of the measure.
+        SettingsError: a metadata column has the name of the measure.
     """
     columns = _described_columns(texts)
     if measure in columns:
@@ -96,7 +96,7 @@ def cluster_columns(corpus: Corpus) -> dict[str, type]:
 
 
 def describe(corpus: Corpus, rows: Iterable[int]) -> list[dict[str, Any]]:
-    """For rows of a corpus: first position in the input, carried columns, `repeats` and text.
+    """For rows of a corpus: first position in the input, metadata columns, `repeats` and text.
 
     `repeats` is the number of further input rows with the same text.
     """
@@ -138,7 +138,7 @@ def pair_rows(pairs: Sequence[Pair], corpus: Corpus, lexical_weight: float = 0.0
 
 
 def cluster_rows(clusters: Clusters, corpus: Corpus) -> Iterator[dict[str, Any]]:
-    """Nonempty input rows as table rows: cluster, cosine to its centre, position, carried columns, text.
+    """Nonempty input rows as table rows: cluster, cosine to its centre, position, metadata columns, text.
 
     Ordered by cluster, the outliers last, then from most to least typical.
     """

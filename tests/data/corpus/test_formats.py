@@ -237,7 +237,7 @@ def test_ids_of_many_digits_keep_them(suffix, read, write):
         source = write(
             f"x{suffix}", "\n".join(sign.join(map(str, row.values())) for row in [{"text": "text", "id": "id"}, *rows])
         )
-    found = read(source, carry="id").input_rows.describe(np.arange(3))["id"]
+    found = read(source, metadata_columns="id").input_rows.describe(np.arange(3))["id"]
     assert list(map(str, found)) == list(map(str, ids))
 
 
@@ -250,7 +250,7 @@ def test_ids_beside_a_float_are_as_they_were_written(suffix, read, write):
         "rows": lambda: rows,
         "columns": lambda: {name: [row[name] for row in rows] for name in ("text", "id")},
     }[suffix]()
-    found = read(source, carry="id").input_rows.describe(np.arange(2))["id"]
+    found = read(source, metadata_columns="id").input_rows.describe(np.arange(2))["id"]
     assert list(map(str, found)) == [str(WIDE), "1.5"]
 
 
@@ -258,7 +258,7 @@ def test_missing_values_of_rows_are_empty(read):
     frame = pd.DataFrame(
         {"text": ["a", None, "b"], "team": ["x", float("nan"), "y"], "when": pd.to_datetime(["2026", None, "2026"])}
     )
-    corpus = read(frame.to_dict("records"), carry="team,when")
+    corpus = read(frame.to_dict("records"), metadata_columns="team,when")
     assert corpus.texts() == ["a", "b"]
     assert corpus.input_rows.describe(np.arange(3))["team"] == ["x", None, "y"]
     assert corpus.input_rows.describe(np.arange(3))["when"][1] is None

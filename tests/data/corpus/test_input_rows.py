@@ -7,7 +7,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from selfsent.data.corpus import read_corpus
+from selfsent.data.corpus.table import DESCRIPTION
 from selfsent.errors import CorpusError, SettingsError
+from selfsent.integrity import signed
 
 ROWS = [
     {"id": 7, "text": "It  rains. It pours.", "team": "a", "share": 0.5, "new": True},
@@ -38,13 +40,13 @@ def inputs(read, tmp_path):
 
 
 def test_every_row_of_the_input_is_known(inputs):
-    found = inputs(carry=("id",))
+    found = inputs(metadata_columns=("id",))
     assert inputs.corpus.texts() == ["It rains. It pours.", "It pours."]
     arrays = [each.tolist() for each in (found.corpus_rows, found.first, found.repeats)]
     assert arrays == [[0, -1, 0, 1], [0, 3], [2, 1]]
     assert (len(found), found.rows, found.split, found.dropped) == (4, 4, False, 1)
     assert found.describe(np.array([3, 0])) == {"row": [3, 0], "id": [10, 7]}
-    found = inputs(carry=("id",), split_sentences=True)
+    found = inputs(metadata_columns=("id",), split_sentences=True)
     assert found.corpus_rows.tolist() == [0, 1, -1, 0, 1, 1]
     assert (len(found), found.rows, found.split) == (6, 4, True)
     expected = {"row": [0, 0, 1, 2, 2, 3], "sentence": [0, 1, 0, 0, 1, 0], "id": [7, 7, 8, 9, 9, 10]}
@@ -52,8 +54,8 @@ def test_every_row_of_the_input_is_known(inputs):
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".parquet"])
-def test_carried_values_keep_their_kind(inputs, suffix):
-    found = inputs(suffix=suffix, carry=("id", "team", "share", "new"))
+def test_metadata_values_keep_their_kind(inputs, suffix):
+    found = inputs(suffix=suffix, metadata_columns=("id", "team", "share", "new"))
     cells, typed = found.describe(np.arange(4)), suffix in (".jsonl", ".parquet")
     assert (cells["id"], cells["team"]) == ([7, 8, 9, 10], ["a", None, "b, c", "ü"])
     assert list(found.columns.values()) == [int, int, str, *((float, bool) if typed else (str, str))]
@@ -63,15 +65,15 @@ def test_carried_values_keep_their_kind(inputs, suffix):
 
 def test_odd_values(inputs):
     rows = [{"text": f"text {n}", "zero": zero, "large": 10**n, "long": "9" * n} for n, zero in ((3, "007"), (30, "7"))]
-    cells = inputs(rows, carry=("zero", "large", "long")).describe(
+    cells = inputs(rows, metadata_columns=("zero", "large", "long")).describe(
         np.arange(2)
     )  # what only looks like a number is text
     expected = {"zero": ["007", "7"], "large": ["1000", "1" + "0" * 30], "long": ["999", "9" * 30]}
     assert cells == {"row": [0, 1], **expected}
     rows = [{"text": "one", "x": {"a": [1]}}, {"text": "two", "x": float("nan")}, {"text": "three", "x": 3}]
-    assert inputs(rows, ".jsonl", carry="x").describe(np.arange(3))["x"] == ['{"a": [1]}', None, "3"]
+    assert inputs(rows, ".jsonl", metadata_columns="x").describe(np.arange(3))["x"] == ['{"a": [1]}', None, "3"]
     rows = [{"text": "ba de", "id": b"a-1"}, {"text": "ko mi", "id": b"\xff"}]
-    assert inputs(rows, ".parquet", carry="id").describe(np.arange(2))["id"] == ["a-1", "\\xff"]
+    assert inputs(rows, ".parquet", metadata_columns="id").describe(np.arange(2))["id"] == ["a-1", "\\xff"]
 
 
 @pytest.mark.parametrize("split", [False, True])
@@ -87,11 +89,11 @@ def test_batches_of_any_size_make_the_same(inputs, monkeypatch, split):
         *(f"Day {n}." for n in range(30)),
     ]
     rows = [{"text": draw.choice(some), "id": n} for n in range(200)]
-    inputs(rows, carry=("id",), split_sentences=split)
+    inputs(rows, metadata_columns=("id",), split_sentences=split)
     fingerprint = inputs.corpus.fingerprint
     monkeypatch.setattr("selfsent.data.corpus.batch.BATCH_ROWS", 7)
     monkeypatch.setattr("selfsent.data.corpus.formats.BATCH_ROWS", 7)
-    found = inputs(rows, carry=("id",), split_sentences=split)
+    found = inputs(rows, metadata_columns=("id",), split_sentences=split)
     assert inputs.corpus.fingerprint == fingerprint
     texts = inputs.corpus.texts()
     whole = [(row["id"], " ".join(row["text"].split())) for row in rows]
@@ -107,21 +109,30 @@ def test_batches_of_any_size_make_the_same(inputs, monkeypatch, split):
 
 
 def test_blank_lines_and_excluded_texts_are_inputs(read, write):
-    assert read(write("p.txt", "one\n\ntwo\none\n\n"), carry=()).input_rows.corpus_rows.tolist() == [0, -1, 1, 0, -1]
-    found = read(["one", "two", "three"], carry=(), exclude=write("test.txt", "Two!\n")).input_rows
+    assert read(write("p.txt", "one\n\ntwo\none\n\n"), metadata_columns=()).input_rows.corpus_rows.tolist() == [
+        0,
+        -1,
+        1,
+        0,
+        -1,
+    ]
+    found = read(["one", "two", "three"], metadata_columns=(), exclude=write("test.txt", "Two!\n")).input_rows
     assert found.corpus_rows.tolist() == [0, -1, 1]
 
 
 def test_each_choice_of_columns_has_a_table_of_its_own(inputs):
     found = []
-    for options in ({}, *({"carry": carry} for carry in ((), ("id",), ("team",), ("id", "team")))):
+    for options in (
+        {},
+        *({"metadata_columns": metadata_columns} for metadata_columns in ((), ("id",), ("team",), ("id", "team"))),
+    ):
         inputs(**options)
         found.append(inputs.corpus)
     assert len({corpus.fingerprint for corpus in found}) == len({corpus.directory for corpus in found}) == 5
     assert len({tuple(corpus.texts()) for corpus in found}) == 1
     plain = found[0]
     assert plain.input_rows.corpus_rows.tolist() == found[1].input_rows.corpus_rows.tolist() == [0, -1, 0, 1]
-    inputs([{**row, "id": row["id"] + 1} for row in ROWS], carry=("id",))
+    inputs([{**row, "id": row["id"] + 1} for row in ROWS], metadata_columns=("id",))
     assert inputs.corpus.fingerprint != found[2].fingerprint
 
 
@@ -130,21 +141,33 @@ def test_rows_that_cannot_be_counted_are_not(inputs):
     assert found.corpus_rows.tolist() == found.first.tolist() == list(range(len(inputs.corpus)))
 
 
+def test_the_old_argument_and_tables_of_earlier_versions_are_read(inputs):
+    with pytest.warns(DeprecationWarning, match=r"read_corpus\(carry=\) is deprecated: use metadata_columns="):
+        inputs(carry="id")
+    path = inputs.corpus.directory / DESCRIPTION
+    description = json.loads(path.read_text(encoding="utf-8"))
+    description["carried"] = description.pop("metadata_columns")
+    path.write_text(json.dumps(signed(description)), encoding="utf-8")
+    written = path.stat().st_mtime_ns
+    assert inputs(metadata_columns="id").describe(np.arange(2)) == {"row": [0, 1], "id": [7, 8]}
+    assert path.stat().st_mtime_ns == written  # the table was not made again
+
+
 def test_a_corpus_tells_what_it_was_read_with(inputs, read, write):
-    inputs(carry="id")
+    inputs(metadata_columns="id")
     assert (inputs.corpus.read_columns, inputs.corpus.cleaners) == (("text",), ())
     files = [{"source": write(f"{n}.csv", "a,b\nba de,ko\n")} for n in range(2)]
     both = read(files, text_column=["a", "b"], clean="urls", min_rows=1)
     assert (both.read_columns, both.cleaners) == (("a", "b"), ("urls",))
 
 
-def test_what_cannot_be_carried(inputs, read):
+def test_what_cannot_be_metadata(inputs, read):
     with pytest.raises(CorpusError, match="no column 'nr'; it has 'id', 'text'"):
-        inputs(carry=("nr",))
+        inputs(metadata_columns=("nr",))
     with pytest.raises(SettingsError, match="cannot be counted"):
-        inputs(carry=(), where={"team": "a"})
+        inputs(metadata_columns=(), where={"team": "a"})
     with pytest.raises(CorpusError, match="no columns but the text"):
-        read("python:stdlib", carry=("nr",))
+        read("python:stdlib", metadata_columns=("nr",))
 
 
 def test_tables_with_the_same_texts_have_rows_of_their_own(tmp_path):

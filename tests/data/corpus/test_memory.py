@@ -33,7 +33,7 @@ MAKERS = {
 
 @pytest.mark.parametrize("kind", MAKERS)
 def test_a_table_is_read_as_a_file_with_its_columns(kind, read):
-    corpus = read(MAKERS[kind](), text_column="body", document_column="team", carry="id")
+    corpus = read(MAKERS[kind](), text_column="body", document_column="team", metadata_columns="id")
     assert corpus.texts() == ROWS["body"]
     assert corpus.documents.tolist() == [0, 1, 0]
     with pytest.raises(CorpusError, match="the table given from Python: no column 'text'; it has 'id', 'body', 'team'"):
@@ -47,7 +47,11 @@ def test_pairs_and_missing_values_of_a_frame(read):
     assert (corpus.text_columns, corpus.texts(), corpus.scores.tolist()) == (("a", "b"), ["one two", "seven"], [1, 4])
     assert read(frame, text_column="a", where={"s": [1.0, 3.0]}).texts() == ["one two", "five six"]
     for table, options, said in (
-        ({"text": ["a b", "c d"], "other": ["e"]}, {"carry": "other"}, "the table given from Python cannot be read: "),
+        (
+            {"text": ["a b", "c d"], "other": ["e"]},
+            {"metadata_columns": "other"},
+            "the table given from Python cannot be read: ",
+        ),
         ({"text": [1, 2]}, {}, "row 1: int '1' in column 'text', which must hold text, not numbers"),
     ):
         with pytest.raises(CorpusError, match=said):
@@ -56,7 +60,7 @@ def test_pairs_and_missing_values_of_a_frame(read):
 
 @pytest.mark.parametrize("missing", [None, float("nan"), np.float32("nan"), pd.NA])
 def test_what_is_missing_in_a_list_is_empty(missing, read):
-    corpus = read(["a b", missing, "c d"], carry=())
+    corpus = read(["a b", missing, "c d"], metadata_columns=())
     assert (corpus.texts(), len(corpus.input_rows)) == (["a b", "c d"], 3)
 
 
@@ -76,15 +80,15 @@ def test_a_few_bytes_of_parquet_do_not_become_gigabytes(tmp_path):
     column = pa.DictionaryArray.from_arrays(pa.array([0, None, 1] * 100, pa.int32()), [long, "short one"])
     pq.write_table(pa.table({"text": column, "n": range(300)}), tmp_path / "t.parquet", store_schema=False)
     with (tmp_path / "t.parquet").open("rb") as file:
-        batches = list(read_parquet(file, "t.parquet", Columns(carried=("n",))))
+        batches = list(read_parquet(file, "t.parquet", Columns(metadata=("n",))))
     assert max(sum(map(len, batch.texts[0])) for batch in batches) <= BATCH_CHARACTERS + len(long)
     assert [text for batch in batches for text in batch.texts[0]] == [long, "", "short one"] * 100
-    assert [number for batch in batches for number in batch.carried[0]] == [*range(300)]
+    assert [number for batch in batches for number in batch.metadata[0]] == [*range(300)]
 
 
 def test_categories_of_a_parquet_file_are_their_values(read, tmp_path):
     values = {"text": ["a b", "c d", "e f"], "n": [3, 1, 3], "s": ["x", None, "y"]}
     pd.DataFrame(values).astype("category").to_parquet(tmp_path / "t.parquet")
-    corpus = read(tmp_path / "t.parquet", carry=["n", "s"])
+    corpus = read(tmp_path / "t.parquet", metadata_columns=["n", "s"])
     assert corpus.texts() == values["text"]
     assert corpus.input_rows.describe(np.arange(3)) == {"row": [0, 1, 2], "n": values["n"], "s": values["s"]}

@@ -74,7 +74,7 @@ def test_sources_that_do_not_fit_are_refused(read, files, part, error, message):
 def test_the_texts_of_several_columns_become_one(read, write):
     table = write("t.csv", "subject,body,id\nOne two,It is so. And so.,a\n,only body,b\nonly subject,,c\n,,d\n")
     both = ["subject", "body"]
-    corpus = read(table, text_column=both, carry=("id",))
+    corpus = read(table, text_column=both, metadata_columns=("id",))
     assert (corpus.text_columns, len(corpus.input_rows)) == (("text",), 4)
     assert corpus.texts() == ["One two It is so. And so.", "only body", "only subject"]
     assert read(table, text_column=both, split_sentences=True).texts()[:3] == ["One two", "It is so.", "And so."]

@@ -214,14 +214,14 @@ class TestCache:
     @pytest.mark.parametrize("name", ["table.arrow", "document.npy", "corpus.json", "piece.npy"])
     def test_a_changed_byte_is_found(self, read, write, name):
         path = write("x.txt", "one text\nanother\n\na third\n")
-        corpus = read(path, carry=())
+        corpus = read(path, metadata_columns=())
         whole = {file.name: file.read_bytes() for file in corpus.directory.iterdir()}
         for place in (0.1, 0.5, 0.9):
             data = bytearray(whole[name])
             data[int(place * len(data))] ^= 2
             (corpus.directory / name).write_bytes(bytes(data))
             with pytest.warns(Damaged, match="is damaged, and is made again"):
-                again = read(path, carry=())
+                again = read(path, metadata_columns=())
             assert again.texts() == ["one text", "another", "a third"]
             assert {file.name: file.read_bytes() for file in again.directory.iterdir()} == whole
 

@@ -46,7 +46,7 @@ class Columns:
     """Whether the texts of a row become rows of their own."""
     merged: bool = False
     """Whether the texts of a row become one."""
-    carried: tuple[str, ...] | None = None
+    metadata: tuple[str, ...] | None = None
     """Columns whose values accompany each row; None if none were asked for."""
     together: tuple[str, ...] = ()
     """Text columns whose texts share a document; empty if there is one."""
@@ -70,7 +70,7 @@ class Columns:
     @property
     def wanted(self) -> list[str]:
         """Names of all columns read, each once."""
-        extra = (self.document, self.label, self.score, *(name for name, _ in self.where), *(self.carried or ()))
+        extra = (self.document, self.label, self.score, *(name for name, _ in self.where), *(self.metadata or ()))
         return list(dict.fromkeys([*self.texts, *(name for name in extra if name is not None)]))
 
     @property
@@ -117,8 +117,8 @@ class Batch:
     """In plain text: a blank line has separated two texts of the file so far."""
     labels: list[str] | None = None
     scores: list[float] | None = None
-    carried: list[list[Any]] | None = None
-    """One list of (rows,) for each carried column."""
+    metadata: list[list[Any]] | None = None
+    """One list of (rows,) for each metadata column."""
     files: int = 0
     """Number of files that begin with this batch."""
 
@@ -179,7 +179,7 @@ def make_batch(
         by_text(columns.document, _as_name, "a value"),
         labels=by_text(columns.label, _as_name, "a value"),
         scores=by_text(columns.score, _as_number, "a finite number"),
-        carried=[[_as_carried(value, typed) for value in values[carried]] for carried in columns.carried or ()],
+        metadata=[[_as_metadata(value, typed) for value in values[name]] for name in columns.metadata or ()],
     )
 
 
@@ -208,8 +208,8 @@ def _as_number(value: Any) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _as_carried(value: Any, typed: bool) -> bool | int | float | str | None:
-    """A carried value as results store it; in formats without types, text that is an integer becomes an int."""
+def _as_metadata(value: Any, typed: bool) -> bool | int | float | str | None:
+    """A metadata value as results store it; in formats without types, text that is an integer becomes an int."""
     value = value.item() if isinstance(value, np.generic) else value
     if is_missing(value):
         return None
@@ -229,7 +229,7 @@ def _encodable(text: str) -> str:
 
 
 def kind_of(value: Any) -> str:
-    """The kind of a carried value, as for `common_kind`."""
+    """The kind of a metadata value, as for `common_kind`."""
     return WIDE if isinstance(value, int) and int(float(value)) != value else type(value).__name__
 
 
@@ -244,7 +244,7 @@ def common_kind(kinds: Collection[str]) -> str:
 
 
 def as_kind(value: Any, kind: type) -> Any:
-    """A carried value as a column of that kind holds it; in one of texts other values are JSON."""
+    """A metadata value as a column of that kind holds it; in one of texts other values are JSON."""
     if value is None or isinstance(value, kind):
         return value
     return json.dumps(value) if kind is str else kind(value)

@@ -68,8 +68,7 @@ class _Builder:
         self._documents = _Documents(directory / "document.npy", opened)
         self._rows = _Documents(directory / "row.npy", opened) if split else None
         self._all_documented, self._separated, self._line_by_line = True, False, True
-        carried = columns.carried or ()
-        self._inputs = InputRowsFile(directory, carried, split, opened) if columns.numbered else None
+        self._inputs = InputRowsFile(directory, columns.metadata or (), split, opened) if columns.numbered else None
         self.seen = KeySet()
         self._counts: Counter[str] = Counter()
         self._sampled, self._signs = 0, Counter[str]()
@@ -97,10 +96,10 @@ class _Builder:
         numbers, first = self.seen.number(keys)
         if self._inputs is not None:
             self._inputs.append(wanted, numbers, first, count["rows_read"] + origin)
-            if self._columns.carried:
-                if batch.carried is None and len(batch):
-                    fail(self._columns.carried[0], "the source has no columns but the text: leave the option out")
-                self._inputs.carry(batch.carried or [[]])
+            if self._columns.metadata:
+                if batch.metadata is None and len(batch):
+                    fail(self._columns.metadata[0], "the source has no columns but the text: leave the option out")
+                self._inputs.append_metadata(batch.metadata or [[]])
         count["duplicates"] += int((~first).sum())
         texts, rows = _filtered(texts, first), rows[first]
         if len(rows):
@@ -124,7 +123,7 @@ class _Builder:
             digests.append(digest_file(path) if path.exists() else b"")
         digests += [name.encode() for name in label_names or ()]
         origins = [] if self._inputs is None else self._inputs.close()
-        digests += [] if self._columns.carried is None else [b"origins", *origins]
+        digests += [] if self._columns.metadata is None else [b"origins", *origins]
         fingerprint = hashlib.blake2b(repr(digests).encode(), digest_size=16).hexdigest()
         unit = "row" if len(self._columns.kept) > 1 else "sentence" if self._split or self._line_by_line else "text"
         shares = {name: count / self._sampled for name, count in self._signs.items()}
@@ -148,7 +147,7 @@ class _Builder:
             "cleaners": self._cleaners.names,
             "reading": reading,
             "label_names": label_names,
-            "carried": {} if self._inputs is None else self._inputs.kinds,
+            "metadata_columns": {} if self._inputs is None else self._inputs.kinds,
             "report": dataclasses.asdict(report),
         }
         describe(self._directory, description)

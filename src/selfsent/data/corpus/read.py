@@ -21,6 +21,7 @@ from selfsent.data.corpus.sources import OPTIONS, Source, SourceName, Sources, c
 from selfsent.data.corpus.table import Corpus, open_corpus
 from selfsent.errors import CorpusError, SettingsError
 from selfsent.files import cache_folder, new_folder
+from selfsent.renamed import renamed_arguments
 
 _VERSION = 5
 """Version of the table format and of cleaning, splitting and harvesting; raise it when one of them changes."""
@@ -30,6 +31,7 @@ _SMALL = 2**20
 """Bytes of a corpus that is read in well under a second; larger ones are only probed."""
 
 
+@renamed_arguments(carry="metadata_columns")
 def read_corpus(
     source: SourceName | Sources,
     *,
@@ -43,7 +45,7 @@ def read_corpus(
     where: Mapping[str, str | Sequence[str]] | None = None,
     stack: bool = False,
     exclude: SourceName | Sources | None = None,
-    carry: str | Sequence[str] | None = None,
+    metadata_columns: str | Sequence[str] | None = None,
     cache: str | Path | None = None,
     min_rows: int = 2,
 ) -> Corpus:
@@ -76,7 +78,7 @@ def read_corpus(
         stack: make the texts of several columns rows of their own, one after the other: the sentences of pairs.
         exclude: texts to leave out, such as test sets, given as `source` is; a row with one of them in any column is
             dropped and counted. Only letters and digits are compared, upper and lower case alike.
-        carry: columns to keep for each row of the input, such as ids.
+        metadata_columns: columns to keep for each row of the input, such as ids.
         cache: folder for tables; by default `$SELFSENT_CACHE`, else `~/.cache/selfsent`.
         min_rows: fewest distinct sentences allowed. Training needs two, encoding one.
 
@@ -85,7 +87,7 @@ def read_corpus(
         SettingsError: options that do not go together.
     """
     values = text_column, text_columns, document_column, label_column, score_column, where, stack
-    common = {**dict(zip(OPTIONS, values, strict=True)), "carry": carry}
+    common = {**dict(zip(OPTIONS, values, strict=True)), "metadata_columns": metadata_columns}
     read, cleaners = join_sources(find_sources(source, common)), Cleaners(clean)
     folder = cache_folder(cache) / "corpora"
     columns = read.columns
@@ -110,6 +112,7 @@ def read_corpus(
     return corpus
 
 
+@renamed_arguments(carry="metadata_columns")
 def check_corpus(source: SourceName | Sources, **options: Any) -> None:
     """Report faults of a small corpus, or at the start of a large one, before any slow work begins.
 

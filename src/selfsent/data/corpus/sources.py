@@ -59,7 +59,7 @@ def find_sources(source: SourceName | Sources, common: Mapping[str, Any]) -> lis
 
     Args:
         source: as for `read_corpus`.
-        common: `OPTIONS` and `carry`, for all sources that do not override them.
+        common: `OPTIONS` and `metadata_columns`, for all sources that do not override them.
 
     Raises:
         CorpusError: nothing is there, or nothing that can be read.
@@ -120,7 +120,7 @@ def join_sources(sources: Sequence[Source]) -> Source:
 
 def cache_options(columns: Columns) -> list[object]:
     """Cache key of the columns, as JSON."""
-    roles = columns.texts, columns.document, columns.label, columns.score, columns.together, columns.carried
+    roles = columns.texts, columns.document, columns.label, columns.score, columns.together, columns.metadata
     return [*roles, columns.where, columns.stacked]
 
 
@@ -136,14 +136,15 @@ def _columns(options: Mapping[str, Any]) -> Columns:
         for name, value in (options.get("where") or {}).items()
     )
     document, label, score = (options.get(f"{name}_column") for name in ("document", "label", "score"))
-    carry, stack = options.get("carry"), bool(options.get("stack"))
-    if carry is not None and (where or stack):
-        raise SettingsError("rows of the input cannot be counted where some are left out or stacked: carry nothing")
+    metadata, stack = options.get("metadata_columns"), bool(options.get("stack"))
+    if metadata is not None and (where or stack):
+        counted = "rows of the input cannot be counted where some are left out or stacked"
+        raise SettingsError(f"{counted}: leave out `metadata_columns`")
     if merge and stack:
         raise SettingsError("several text_column are joined, and stack makes rows of them: give one of the two")
-    carried = None if carry is None else tuple(dict.fromkeys(names(carry)))
+    metadata = None if metadata is None else tuple(dict.fromkeys(names(metadata)))
     together = texts if merge or (stack and document) else ()
-    return Columns(texts, document, label, score, where, stack, merge, carried, together, not (where or stack))
+    return Columns(texts, document, label, score, where, stack, merge, metadata, together, not (where or stack))
 
 
 def _kinds(columns: Columns) -> str:

@@ -20,7 +20,7 @@ from selfsent.display import counted
 from selfsent.integrity import damaged, is_signed, warn_damaged
 
 TABLE, DESCRIPTION = "table.arrow", "corpus.json"
-CORPUS_ROWS, FIRST, SOURCE_ROWS, CARRIED = "piece.npy", "first.npy", "piece_row.npy", "carried.arrow"
+CORPUS_ROWS, FIRST, SOURCE_ROWS, METADATA = "piece.npy", "first.npy", "piece_row.npy", "carried.arrow"
 _NUMBERS = 0.9
 """Share of numbers from which on a column of text is doubted."""
 
@@ -67,11 +67,11 @@ class InputRows:
     Args:
         directory: of the corpus.
         count: rows of the corpus. If the inputs were not recorded, each row counts as one.
-        kinds: carried column -> name of its type: bool, int, float or str.
+        kinds: metadata column -> name of its type: bool, int, float or str.
 
     Example:
         >>> from selfsent import read_corpus
-        >>> inputs = read_corpus(["it rains", "", "it rains"], carry=(), min_rows=1).input_rows
+        >>> inputs = read_corpus(["it rains", "", "it rains"], metadata_columns=(), min_rows=1).input_rows
         >>> inputs.corpus_rows.tolist(), inputs.first.tolist(), inputs.repeats.tolist()
         ([0, -1, 0], [0], [2])
     """
@@ -89,7 +89,7 @@ class InputRows:
         """Name of an input in messages."""
         self.rows = len(self) if self._source_rows is None else int(self._source_rows[-1]) + 1
         """Number of rows of the source."""
-        self._carried = MappedTable(directory / CARRIED) if kinds else None
+        self._metadata = MappedTable(directory / METADATA) if kinds else None
         self._kinds = {name: KINDS[kind] for name, kind in kinds.items()}
         self.columns: dict[str, type] = {"row": int, **({"sentence": int} if self.split else {}), **self._kinds}
         """Columns of `describe`, with their types."""
@@ -127,11 +127,11 @@ class InputRows:
         return np.asarray(np.searchsorted(self._source_rows, places) + np.array(sentences, np.int64))
 
     def describe(self, inputs: Integers) -> dict[str, list[Any]]:
-        """`positions` of `inputs`, (n,), and the values of the carried columns, None where a cell was empty."""
+        """`positions` of `inputs`, (n,), and the values of the metadata columns, None where a cell was empty."""
         positions = self.positions(inputs)
         found: dict[str, list[Any]] = {name: numbers.tolist() for name, numbers in positions.items()}
         for index, (name, kind) in enumerate(self._kinds.items()):
-            cells = self._carried.take(index, positions["row"]) if self._carried else []
+            cells = self._metadata.take(index, positions["row"]) if self._metadata else []
             found[name] = [as_kind(json.loads(cell), kind) for cell in cells]
         return found
 
@@ -227,12 +227,13 @@ class Corpus:
         """(rows,) document number of each row, 0, 1, 2, ... by first appearance; None without documents."""
         self.labels: Integers | None = _load(directory / "label.npy")
         self.scores: NDArray[np.float64] | None = _load(directory / "score.npy")
-        self._carried: dict[str, str] = description.get("carried", {})
+        # `carried` in tables of earlier versions.
+        self._metadata: dict[str, str] = description.get("metadata_columns", description.get("carried", {}))
         self.reading: dict[str, Any] = description.get("reading", {})
         """The options of `read_corpus` that say which columns were read, and how."""
         first = next(iter(self.report.natural), None)
-        self.title: str | None = first if first in self._carried and first != self.read_columns[0] else None
-        """A carried column with titles, by which texts without documents are searched in scores."""
+        self.title: str | None = first if first in self._metadata and first != self.read_columns[0] else None
+        """A metadata column with titles, by which texts without documents are searched in scores."""
 
     def __len__(self) -> int:
         return self.report.kept
@@ -281,7 +282,7 @@ class Corpus:
     @cached_property
     def input_rows(self) -> InputRows:
         """The map between rows of the input and of the corpus; not recorded if some were left out or stacked."""
-        return InputRows(self.directory, len(self), self._carried)
+        return InputRows(self.directory, len(self), self._metadata)
 
     @cached_property
     def _mapped(self) -> MappedTable:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from selfsent.data.corpus.arrow import texts_array
 from selfsent.data.corpus.batch import common_kind, kind_of
 from selfsent.data.corpus.failure import fail
-from selfsent.data.corpus.table import CARRIED, CORPUS_ROWS, DESCRIPTION, FIRST, SOURCE_ROWS, TABLE, read_column
+from selfsent.data.corpus.table import CORPUS_ROWS, DESCRIPTION, FIRST, METADATA, SOURCE_ROWS, TABLE, read_column
 from selfsent.integrity import checksums, signed
 
 MOST_LABELS = 1 << 16
@@ -79,16 +79,16 @@ class InputRowsFile:
 
     Args:
         directory: of the corpus.
-        carried: columns that accompany each row of the source.
+        metadata: columns that accompany each row of the source.
         split: whether a row may become several inputs.
         opened: closes the files if all else fails.
     """
 
-    def __init__(self, directory: Path, carried: tuple[str, ...], split: bool, opened: ExitStack) -> None:
+    def __init__(self, directory: Path, metadata: tuple[str, ...], split: bool, opened: ExitStack) -> None:
         names = (CORPUS_ROWS, FIRST, SOURCE_ROWS)[: 3 if split else 2]
         self._arrays = [ArrayFile(directory / name, np.int64, opened) for name in names]
-        self._carried = TableFile(directory / CARRIED, carried, False, opened) if carried else None
-        self._found: dict[str, set[str]] = {name: set() for name in carried}
+        self._metadata = TableFile(directory / METADATA, metadata, False, opened) if metadata else None
+        self._found: dict[str, set[str]] = {name: set() for name in metadata}
         self._count = 0
 
     def append(
@@ -109,24 +109,24 @@ class InputRowsFile:
             file.append(new)
         self._count += len(kept)
 
-    def carry(self, columns: list[list[Any]]) -> None:
-        """Append the carried values of rows of the source."""
-        if self._carried is None or not columns[0]:
+    def append_metadata(self, columns: list[list[Any]]) -> None:
+        """Append the metadata of rows of the source."""
+        if self._metadata is None or not columns[0]:
             return
         for found, values in zip(self._found.values(), columns, strict=True):
             found.update(kind_of(value) for value in values if value is not None)
-        self._carried.append([list(map(json.dumps, values)) for values in columns])
+        self._metadata.append([list(map(json.dumps, values)) for values in columns])
 
     def close(self) -> list[bytes]:
         """Flush the files to disk; returns digests of their contents."""
         for file in self._arrays:
             file.close()
         digests = [digest_file(file.path) for file in self._arrays] + [name.encode() for name in self._found]
-        return digests + (self._carried.close() if self._carried else [])
+        return digests + (self._metadata.close() if self._metadata else [])
 
     @property
     def kinds(self) -> dict[str, str]:
-        """Name of the type of each carried column."""
+        """Name of the type of each metadata column."""
         return {name: common_kind(found) for name, found in self._found.items()}
 
 
