@@ -9,7 +9,13 @@ from pathlib import Path
 
 from selfsent.files import cache_folder, is_half_written, read_json, remove
 
-_KINDS = {"corpora": "text", "vectors": "vectors", "word-vectors": "word vectors", "recurrent": "untrained network"}
+_KINDS = {
+    "corpora": "text",
+    "vectors": "vectors",
+    "word-vectors": "word vectors",
+    "recurrent": "untrained network",
+    "titles": "titles of groups",
+}
 """Folders of the cache, and what is in them."""
 
 

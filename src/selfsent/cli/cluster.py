@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from selfsent.augment.endpoint import Endpoint
     from selfsent.data.corpus import Corpus
     from selfsent.models.encoding import Model
     from selfsent.search import Clusters
@@ -37,6 +38,9 @@ class Cluster(Results):
     corpus: str = ONE_CORPUS
     clusters: int | None = setting(None, "how many groups (default: as many as the texts have)", minimum=2)
     to: str | None = setting(None, "put the texts into the groups that an earlier --output holds, and make none")
+    levels: int = setting(1, "2: put the groups into groups, too", minimum=1, maximum=2)
+    llm: str | None = setting(None, "OpenAI-compatible address of a language model that gives each group a title")
+    llm_model: str = setting("", "its name there, such as llama3.2 (key: OPENAI_API_KEY)", needs="llm")
     over: str | None = setting(None, "column with dates such as 2026-01-31: the texts of each group over time")
     seed: int = setting(0, "seed of the first centres", minimum=0, maximum=2**32 - 1)
     page: str | None = setting(None, "write an HTML page: a map coloured by group, and the groups")
@@ -47,10 +51,14 @@ class Cluster(Results):
         from selfsent.search.tables import check_metadata_columns
 
         check_metadata_columns([self.over] if self.over else [], "--over")
+        if self.levels > 1 and "parent" in super().metadata_columns():
+            raise SettingsError("--keep: results have a column 'parent' of their own; rename yours")
         return tuple(dict.fromkeys([*super().metadata_columns(), *([self.over] if self.over else [])]))
 
     def run(self) -> None:
         """Find and show the clusters."""
+        import numpy as np
+
         from selfsent.report.cluster_page import cluster_page
         from selfsent.report.maps import check_points
         from selfsent.search.exact import corpus_language
@@ -60,6 +68,10 @@ class Cluster(Results):
         self.check_files(self.corpus, self.page, self.to)
         if self.to and self.clusters:
             raise SettingsError("--to takes the groups of a file, and --clusters makes new ones: give one of them")
+        if self.to and self.levels > 1:
+            raise SettingsError("--levels makes groups of groups, and --to takes those of a file: give one of them")
+        endpoint = self._endpoint()
+        page = ""
         corpus, stored = self.read_with_vectors(self.corpus, 1 if self.to else 2)
         unit = corpus.report.unit
         if len(corpus) < (self.clusters or 0):
@@ -72,22 +84,62 @@ class Cluster(Results):
             say("grouping")
             language = corpus_language(corpus if old is None else old[0])
             found, named = self._found(model, vectors, corpus, old, language)
-            groups, page = self._groups(found, corpus, named, language), ""
+            groups = self._groups(found, corpus, named, language)
+            above, parents = self._parents(found, vectors, groups, corpus, language)
+        if endpoint is not None:
+            with endpoint:
+                _entitle(groups, *named, endpoint)
+                _entitle(parents, corpus, above, endpoint)
+        with doing() as say:
+            say("drawing the map")
             if self.page is not None:
                 about: dict[str, Any] = {"model": self.model, "corpus": corpus.source, "seed": self.seed}
-                page = cluster_page(found, groups, corpus, vectors, about, self.map_points)
+                page = cluster_page(found, groups, corpus, vectors, about, self.map_points, parents)
             del vectors
         about = {"model": self.model, "corpus": self.corpus, "outliers": found.outliers, "clusters": groups}
+        about |= {"parents": parents} if parents else {}
+        whose = np.array([group["parent"] for group in groups], np.int64) if parents else None
         files = {self.json: lambda: as_line(about), self.page: lambda: page}
         count = counted(int(found.sizes.sum()) + found.outliers, corpus.input_rows.unit)
-        if not self.write(cluster_rows(found, corpus), cluster_columns(corpus), count, files):
-            _show(groups, self.metadata_columns(), unit)
+        rows, columns = cluster_rows(found, corpus, whose), cluster_columns(corpus, self.levels)
+        if not self.write(rows, columns, count, files):
+            _show(groups, parents, self.metadata_columns(), unit)
         if found.outliers:
             why = "unlike all others, or nothing but courtesies"
             notice(f"{counted(found.outliers, unit)} in no group: {why} (cluster -1)")
         if len(found.sizes) < (self.clusters or 0):
             equal = f"the other {unit}s have equal vectors"
             notice(f"{counted(len(found.sizes), 'group')} instead of {self.clusters}: {equal}")
+
+    def _endpoint(self) -> Endpoint | None:
+        from selfsent.augment.endpoint import Endpoint
+
+        return None if self.llm is None else Endpoint(self.llm, self.llm_model)
+
+    def _parents(
+        self,
+        found: Clusters,
+        vectors: NDArray[np.float32],
+        groups: list[dict[str, Any]],
+        corpus: Corpus,
+        language: str | None,
+    ) -> tuple[Clusters, list[dict[str, Any]]]:
+        """The groups of groups as clusters, and size and telling words of each; none with one level."""
+        import numpy as np
+
+        from selfsent.search import Clusters
+        from selfsent.search.clusters import centres_of, parents_of, telling_words
+
+        if self.levels == 1 or not groups:
+            return found, []
+        parents = parents_of(centres_of(vectors, found.cluster))
+        for group, parent in zip(groups, parents.tolist(), strict=True):
+            group["parent"] = parent
+        cluster = np.append(parents, -1)[found.cluster]
+        above = Clusters(cluster, found.cosine, found.repeats, int(parents.max()) + 1)
+        words = telling_words((text for batch in corpus.batches() for text in batch), above, language=language)
+        sizes = enumerate(above.sizes.tolist())
+        return above, [{"parent": number, "size": size, "words": words[number]} for number, size in sizes]
 
     def _old(self) -> tuple[Corpus, NDArray[np.int64]]:
         """The texts of an earlier --output, and the group of each.
@@ -120,8 +172,8 @@ class Cluster(Results):
         language: str | None,
     ) -> tuple[Clusters, tuple[Corpus, Clusters]]:
         """The groups of the corpus, and those of the texts by which they are named."""
-        from selfsent.search import Clusters, encode_corpus, find_clusters
-        from selfsent.search.clusters import assign, without_content
+        from selfsent.search import encode_corpus, find_clusters
+        from selfsent.search.clusters import assign, clusters_of, without_content
 
         repeats = corpus.input_rows.repeats
         if self.clusters:  # so many groups hold every text
@@ -132,8 +184,8 @@ class Cluster(Results):
             found = find_clusters(vectors, None, self.seed, repeats, empty)
             return found, (corpus, found)
         texts, cluster = old
-        found = assign(vectors, encode_corpus(model, texts), cluster, repeats, empty)
-        return found, (texts, Clusters(cluster, found.cosine, count=len(found.sizes)))
+        known = encode_corpus(model, texts)
+        return assign(vectors, known, cluster, repeats, empty), (texts, clusters_of(known, cluster))
 
     def _groups(
         self, found: Clusters, corpus: Corpus, named: tuple[Corpus, Clusters], language: str | None
@@ -163,14 +215,33 @@ class Cluster(Results):
         return groups
 
 
-def _show(groups: list[dict[str, Any]], names: tuple[str, ...], unit: str) -> None:
+def _entitle(groups: list[dict[str, Any]], corpus: Corpus, clusters: Clusters, endpoint: Endpoint) -> None:
+    """Give groups the titles that a language model finds for their central texts."""
+    from selfsent.search.titles import CENTRAL, group_titles
+
+    central = [corpus.texts(clusters.typical(number, CENTRAL)) for number in range(len(groups))]
+    titles = group_titles(central, [group["words"] for group in groups], endpoint, notice)
+    for group, title in zip(groups, titles, strict=True):
+        group["title"] = title
+
+
+def _show(groups: list[dict[str, Any]], parents: list[dict[str, Any]], names: tuple[str, ...], unit: str) -> None:
     from selfsent.search.timeline import bars, span
 
-    rows, over = [], [bars(list(group["over"].values())) for group in groups if "over" in group]
-    for number, group in enumerate(groups):
+    over = "over" in groups[0] if groups else False
+    titled = any(group.get("title") for group in groups)
+    above = [f"{each['parent']}: {each.get('title') or ', '.join(each['words'][:3])}" for each in parents]
+    rows = []
+    for group in sorted(groups, key=lambda group: group.get("parent", 0)):
         typical = "" if group["typical"] is None else line_of(group["typical"], names, repeated=False)
-        rows.append([str(group["cluster"]), f"{group['size']:,}", *over[number : number + 1]])
-        rows[-1] += [", ".join(group["words"]), shortened(typical, TYPICAL)]
-    when = [span(list(groups[0]["over"]))] if over else []
-    headings = ["cluster", f"{unit}s", *when, "telling words", f"most typical {unit}"]
-    show(table_of(headings, rows, left=(2, 3, 4), expand=True))
+        row = [str(group["cluster"]), f"{group['size']:,}"]
+        row += [above[group["parent"]]] if above else []
+        row += [bars(list(group["over"].values()))] if over else []
+        row += [group["title"]] if titled else []
+        rows.append([*row, ", ".join(group["words"]), shortened(typical, TYPICAL)])
+    headings = ["cluster", f"{unit}s"]
+    headings += ["part of"] if above else []
+    headings += [span(list(groups[0]["over"]))] if over else []
+    headings += ["title"] if titled else []
+    headings += ["telling words", f"most typical {unit}"]
+    show(table_of(headings, rows, left=tuple(range(2, len(headings))), expand=True))

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from selfsent.display import shortened
 from selfsent.errors import SettingsError
-from selfsent.search.clusters import Clusters
 
 MOST = 10_000
 """Largest number of dots."""
+SEARCHED = 20_000
+"""Texts that the search box of a page finds, with and without a dot."""
 FEW = 4
 """Minimum number of dots."""
 LONGEST, GROUPS, SIDE = 300, 20, 1_000
@@ -70,34 +71,38 @@ def map_of(
     what: str,
     total: int,
     heads: Sequence[str] = (),
+    sizes: Mapping[str, Mapping[str, int]] | None = None,
 ) -> dict[str, Any]:
     """A map of sentences, for the template.
 
     Args:
-        texts: n sentences, at least FEW.
-        vectors: (n, d) of them.
+        texts: n sentences that the page searches.
+        vectors: (m, d) of the first of them, at least FEW, which become dots.
         colours: groupings to colour the dots by: n names each, by title.
         what: noun for the sentences, as in `sentences`.
         total: number they were drawn from.
         heads: what is shown above each text, such as its id, and found by a search; nothing if empty.
+        sizes: of the groups in all `total`, by title; by default those among the texts.
     """
-    drawn = "" if len(texts) == total else f" of {total:,}"
+    drawn = "" if len(vectors) == total else f" of {total:,}"
+    searched = "all of them" if len(texts) == total else f"{len(texts):,} of them"
     return {
         "colours": list(colours),
-        "caption": f"{len(texts):,}{drawn} {what}" + (", drawn at random" if drawn else ""),
+        "caption": f"{len(vectors):,}{drawn} {what}"
+        + (f", drawn at random; the search box finds {searched}" if drawn else ""),
         "data": {
             "texts": [shortened(text, LONGEST) for text in texts],
             "heads": list(heads),
             "places": _on_plane(lay_out(vectors)),
-            "colours": [_grouping(names) for names in colours.values()],
+            "colours": [_grouping(names, (sizes or {}).get(title)) for title, names in colours.items()],
         },
     }
 
 
-def named(clusters: Clusters, words: Sequence[Sequence[str]]) -> list[str]:
-    """The name of each row's cluster: its number and telling words; `NONE` for an outlier."""
-    names = [f"{number}: {', '.join(own[:3])}" if own else str(number) for number, own in enumerate(words)]
-    return [NONE if number < 0 else names[number] for number in clusters.cluster.tolist()]
+def names_of(groups: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The name of each cluster: its number, and its title or telling words."""
+    about = [group.get("title") or ", ".join(group["words"][:3]) for group in groups]
+    return [f"{number}: {own}" if own else str(number) for number, own in enumerate(about)]
 
 
 def _on_plane(layout: NDArray[np.float32]) -> list[list[int]]:
@@ -107,10 +112,16 @@ def _on_plane(layout: NDArray[np.float32]) -> list[list[int]]:
     return [axis.tolist() for axis in (((layout - low) / span + middle) * SIDE).round().astype(int).T]
 
 
-def _grouping(names: Sequence[str]) -> dict[str, Any]:
-    """The groups, largest first, and the group of each dot; the smallest of too many are merged."""
-    sizes = Counter(names).most_common()
-    own = [name for name, _ in sizes[: GROUPS - 1 if len(sizes) > GROUPS else GROUPS]]
-    number = {name: index for index, name in enumerate(own)}
-    others = ["others"] if len(sizes) > len(own) else []
-    return {"groups": own + others, "of": [number.get(name, len(own)) for name in names], "none": number.get(NONE, -1)}
+def _grouping(names: Sequence[str], sizes: Mapping[str, int] | None = None) -> dict[str, Any]:
+    """The groups, largest first, their sizes, and the group of each text; the smallest of too many are merged."""
+    counts = Counter(names if sizes is None else sizes).most_common()
+    kept = counts[: GROUPS - 1 if len(counts) > GROUPS else GROUPS]
+    own, number = [name for name, _ in kept], {name: index for index, (name, _) in enumerate(kept)}
+    merged = len(counts) > len(own)
+    return {
+        "groups": own + ["others"] * merged,
+        "sizes": [size for _, size in kept] + [sum(size for _, size in counts[len(own) :])] * merged,
+        "of": [number.get(name, len(own)) for name in names],
+        "none": number.get(NONE, -1),
+        "others": len(own) if merged else -1,
+    }

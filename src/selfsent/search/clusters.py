@@ -165,7 +165,15 @@ def _ordered(vectors: NDArray[np.float32], label: NDArray[np.int64], repeats: ND
     rank[np.argsort(-sizes, kind="stable")] = np.arange(len(names))
     cluster = np.full(len(label), -1, np.int64)
     cluster[inside] = rank[found]
-    return Clusters(cluster, _nearest(vectors, centres_of(vectors, cluster), cluster)[1], repeats, len(names))
+    return clusters_of(vectors, cluster, repeats)
+
+
+def clusters_of(
+    vectors: NDArray[np.float32], cluster: NDArray[np.int64], repeats: NDArray[np.int64] | None = None
+) -> Clusters:
+    """Clusters from the number of each row's, (n,) from 0, -1 for outliers; none of them may be empty."""
+    centres = centres_of(vectors, cluster)
+    return Clusters(cluster, _nearest(vectors, centres, cluster)[1], repeats, len(centres))
 
 
 def centres_of(vectors: NDArray[np.float32], cluster: NDArray[np.int64]) -> NDArray[np.float32]:
@@ -224,6 +232,29 @@ def without_content(texts: Iterable[str], language: str | None = None) -> NDArra
     """
     analyzer = Analyzer(language)
     return np.array([says_nothing(text, analyzer) for text in texts], np.bool_)
+
+
+def parents_of(centres: NDArray[np.float32]) -> NDArray[np.int64]:
+    """Groups of clusters: the parent of each, (k,), numbered from 0 in the order of their first cluster.
+
+    Ward's hierarchy of the centres, cut where the silhouette of its parts is best, at half as many parts as clusters at
+    most; one parent for fewer than four clusters.
+
+    Args:
+        centres: (k, d) of length 1.
+    """
+    from sklearn.cluster import AgglomerativeClustering
+    from sklearn.metrics import silhouette_score
+
+    best, parents = -1.0, np.zeros(len(centres), np.int64)
+    for count in range(2, len(centres) // 2 + 1):
+        label = AgglomerativeClustering(count).fit(centres).labels_
+        score = float(silhouette_score(centres, label))
+        if score > best:
+            best, parents = score, label
+    first = dict.fromkeys(parents.tolist())
+    rank = {parent: number for number, parent in enumerate(first)}
+    return np.array([rank[parent] for parent in parents.tolist()], np.int64)
 
 
 def telling_words(

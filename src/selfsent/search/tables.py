@@ -17,6 +17,8 @@ from selfsent.files import atomic_file
 from selfsent.search.vectors import ARROW_TYPES
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from selfsent.data.corpus import Corpus
     from selfsent.search.clusters import Clusters
     from selfsent.search.exact import Hit
@@ -90,9 +92,10 @@ def pair_columns(corpus: Corpus) -> dict[str, type]:
     return {"score": float, "cosine": float, "words": float} | sides
 
 
-def cluster_columns(corpus: Corpus) -> dict[str, type]:
-    """The columns of `cluster_rows`."""
-    return {"cluster": int, "cosine": float, **corpus.input_rows.columns, "text": str}
+def cluster_columns(corpus: Corpus, levels: int = 1) -> dict[str, type]:
+    """The columns of `cluster_rows`, with a `parent` where there are two levels."""
+    parent: dict[str, type] = {"parent": int} if levels > 1 else {}
+    return {"cluster": int, **parent, "cosine": float, **corpus.input_rows.columns, "text": str}
 
 
 def describe(corpus: Corpus, rows: Iterable[int]) -> list[dict[str, Any]]:
@@ -137,8 +140,10 @@ def pair_rows(pairs: Sequence[Pair], corpus: Corpus, lexical_weight: float = 0.0
         yield {**{name: round(number, 6) for name, number in numbers.items()}, **found}
 
 
-def cluster_rows(clusters: Clusters, corpus: Corpus) -> Iterator[dict[str, Any]]:
-    """Nonempty input rows as table rows: cluster, cosine to its centre, position, metadata columns, text.
+def cluster_rows(
+    clusters: Clusters, corpus: Corpus, parents: NDArray[np.int64] | None = None
+) -> Iterator[dict[str, Any]]:
+    """Nonempty input rows as table rows: cluster, parent, cosine to its centre, position, metadata columns, text.
 
     Ordered by cluster, the outliers last, then from most to least typical.
     """
@@ -149,6 +154,8 @@ def cluster_rows(clusters: Clusters, corpus: Corpus) -> Iterator[dict[str, Any]]
     for start in range(0, len(order), _TOGETHER):
         here = order[start : start + _TOGETHER]
         columns: dict[str, list[Any]] = {"cluster": clusters.cluster[rows[here]].tolist()}
+        if parents is not None:
+            columns["parent"] = np.append(parents, -1)[clusters.cluster[rows[here]]].tolist()
         columns["cosine"] = [round(cosine, 6) for cosine in clusters.cosine[rows[here]].tolist()]
         columns |= inputs.describe(input_rows[here]) | {"text": corpus.texts(rows[here])}
         yield from (dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True))

@@ -8,7 +8,9 @@ document.querySelectorAll(".map").forEach((root) => {
   const texts = data.texts.map((text, i) => (head(i) + text).toLowerCase());
   const [canvas, mark, search, select, count, hits, legend, tip] =
     ["canvas", ".ring", "input", "select", "output", ".hits", ".legend", ".tip"].map(part);
-  const radius = texts.length > 5000 ? 1.3 : texts.length > 1500 ? 2 : 3;
+  // The first texts are dots; the others are only searched.
+  const dots = [...data.places[0].keys()];
+  const radius = dots.length > 5000 ? 1.3 : dots.length > 1500 ? 2 : 3;
   let colour = data.colours[0], group = null, found = null, pointed = -1;
 
   // Words begin where no letter or digit is before; scripts without spaces have no such place.
@@ -19,7 +21,10 @@ document.querySelectorAll(".map").forEach((root) => {
     return (text) => begins.test(text);
   };
 
-  const hue = (number) => number === colour.none ? "#8c8c8c" : `oklch(${number % 2 ? 0.7 : 0.58} 0.15 ${(250 + number * 137.5) % 360})`;
+  // Far from each other and from grey in OKLab, and visible on light and dark.
+  const palette = ("2258e5 da8a11 02b827 be260b 04abee ad27ad 3a7411 f47599 0f6e89 fb4c10 9d7ffc 996a16 2eb090 de297b "
+    + "889616 844ae3 895674 5b7ec8 e361e2 b66fac").split(" ");
+  const hue = (number) => number === colour.none ? "#8c8c8c" : number === colour.others ? "#b5a58f" : `#${palette[number % palette.length]}`;
   const lit = (i) => (!found || found[i]) && (group === null || colour.of[i] === group);
 
   const place = (i) => data.places.map((axis) => 8 + axis[i] * (canvas.clientWidth - 16) / 1000);
@@ -30,7 +35,7 @@ document.querySelectorAll(".map").forEach((root) => {
     canvas.width = canvas.height = Math.round(size * scale);
     context.scale(scale, scale);
     for (const on of [false, true]) {
-      texts.forEach((_, i) => {
+      dots.forEach((i) => {
         if (lit(i) !== on) return;
         const [x, y] = place(i), r = on ? radius : radius * 0.7;
         context.fillStyle = on ? hues[colour.of[i]] : faint;
@@ -39,7 +44,32 @@ document.querySelectorAll(".map").forEach((root) => {
         context.fill();
       });
     }
+    label(context, size);
     ring(pointed);
+  };
+
+  // Names of the largest groups in the middle of their dots, where no other name is.
+  const label = (context, size) => {
+    const taken = [], ink = getComputedStyle(root), middle = (values) => values.sort((a, b) => a - b)[values.length >> 1];
+    context.font = `600 12px ${ink.fontFamily}`;
+    context.textAlign = "center";
+    context.textBaseline = "middle";
+    context.lineJoin = "round";
+    context.lineWidth = 4;
+    context.strokeStyle = ink.getPropertyValue("--paper");
+    context.fillStyle = ink.color;
+    colour.groups.forEach((text, number) => {
+      if (number === colour.none || number === colour.others || (group !== null && group !== number)) return;
+      const own = dots.filter((i) => colour.of[i] === number && lit(i)).map(place);
+      if (!own.length) return;
+      const name = text.replace(/^\d+: /, ""), said = name.length > 28 ? `${name.slice(0, 27)}…` : name;
+      const half = context.measureText(said).width / 2 + 3, y = middle(own.map((at) => at[1]));
+      const x = Math.max(half, Math.min(middle(own.map((at) => at[0])), size - half));
+      if (taken.some(([left, top, wide]) => Math.abs(left - x) < wide + half && Math.abs(top - y) < 16)) return;
+      taken.push([x, y, half]);
+      context.strokeText(said, x, y);
+      context.fillText(said, x, y);
+    });
   };
 
   // The ring around a dot is an element of its own: nothing is drawn again while the pointer moves.
@@ -58,7 +88,7 @@ document.querySelectorAll(".map").forEach((root) => {
   const nearest = (event) => {
     const size = canvas.clientWidth - 16, [xs, ys] = data.places;
     let best = -1, least = 15 * 15;
-    texts.forEach((_, i) => {
+    dots.forEach((i) => {
       const x = 8 + xs[i] * size / 1000 - event.offsetX, y = 8 + ys[i] * size / 1000 - event.offsetY;
       if (x * x + y * y < least && lit(i)) { best = i; least = x * x + y * y; }
     });
@@ -74,7 +104,7 @@ document.querySelectorAll(".map").forEach((root) => {
       const line = document.createElement("li");
       line.textContent = head(i) + data.texts[i];
       line.dir = "auto";
-      line.addEventListener("pointerenter", () => ring(i));
+      line.addEventListener("pointerenter", () => ring(i < dots.length ? i : -1));
       return line;
     }));
     pointed = -1;
@@ -85,7 +115,7 @@ document.querySelectorAll(".map").forEach((root) => {
   const name = () => legend.replaceChildren(...colour.groups.map((text, number) => {
     const button = document.createElement("button"), mark = document.createElement("i");
     mark.style.background = hue(number);
-    button.append(mark, document.createTextNode(`${text} (${colour.of.filter((own) => own === number).length})`));
+    button.append(mark, document.createTextNode(`${text} (${colour.sizes[number].toLocaleString("en")})`));
     button.type = "button";
     button.dir = "auto";
     button.setAttribute("aria-pressed", "false");
