@@ -23,8 +23,8 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from sklearn.metrics import v_measure_score
 
-from selfsent.data.vector_files import unit
 from selfsent.cli.console import show
+from selfsent.data.vector_files import unit
 from selfsent.display import table_of
 from selfsent.files import write_json
 from selfsent.lexical import words_of

@@ -2,6 +2,8 @@ import json
 
 import pyarrow.parquet as pq
 
+from web import answered, answering
+
 
 def test_groups_on_the_terminal_and_in_a_file(selfsent, model, sentences, tmp_path):
     done = selfsent("cluster", model, sentences, "--clusters", 4, "--output", tmp_path / "c.parquet")
@@ -79,3 +81,33 @@ def test_a_page_with_a_map(selfsent, model, sentences, tmp_path):
     assert "<canvas" not in without
     assert "--map is 2" in selfsent("cluster", model, sentences, "--map", 2).complaint
     assert "--page would replace" in selfsent("cluster", model, sentences, "--page", sentences).complaint
+
+
+def test_two_levels_and_titles(selfsent, model, sentences, tmp_path, monkeypatch):
+    monkeypatch.setenv("SELFSENT_CACHE", str(tmp_path / "cache"))
+    common = ("cluster", model, sentences, "--clusters", 6, "--levels", 2)
+    with answering(lambda *a: (200, answered("A <b>title</b>"), {})) as (url, asked):
+        done = selfsent(
+            *common, "--llm", url, "--llm-model", "tiny", "--page", tmp_path / "p.html", "--json", tmp_path / "g.json"
+        )
+    assert done.status == 0, done.err
+    found = json.loads((tmp_path / "g.json").read_text())
+    parents = [group["parent"] for group in found["clusters"]]
+    assert sorted({*parents}) == list(range(len(found["parents"])))
+    sizes = [
+        sum(group["size"] for group in found["clusters"] if group["parent"] == p["parent"]) for p in found["parents"]
+    ]
+    assert [parent["size"] for parent in found["parents"]] == sizes
+    assert {group["title"] for group in found["clusters"] + found["parents"]} == {"A <b>title</b>"}
+    assert len(asked) == 6 + len(found["parents"])
+    assert "part of" in done.out
+    assert f"{url} is asked for 6 titles" in done.err
+    page = (tmp_path / "p.html").read_text()
+    assert "A &lt;b&gt;title&lt;/b&gt;" in page
+    assert "<b>title" not in page
+    assert selfsent(*common, "--output", tmp_path / "g.parquet").status == 0
+    assert all(row["parent"] == parents[row["cluster"]] for row in rows_of(tmp_path / "g.parquet"))
+    told = selfsent("cluster", model, sentences, "--llm", "http://localhost:1/v1")
+    assert (told.status, "--llm-model" in told.err) == (2, True)
+    told = selfsent("cluster", model, sentences, "--levels", 2, "--to", tmp_path / "g.parquet")
+    assert (told.status, "--levels" in told.err) == (2, True)

@@ -22,10 +22,10 @@ def page_file(tmp_path_factory):
     vectors = np.random.default_rng(0).normal(size=(60, 8)).astype(np.float32)
     colours = {HOSTILE[0]: TEXTS, HOSTILE[1]: [HOSTILE[row % 3] for row in range(60)]}
     drawn = maps.map_of(TEXTS, vectors, colours, HOSTILE[1], 90)
-    named = ("words", "typical", "over")
+    named = ("words", "typical", "over", "parent", "title")
     groups = [{"number": 0, "size": "1,000", **dict.fromkeys(named, text * 20)} for text in HOSTILE]
     about = [(text, text) for text in HOSTILE]
-    more = {"unit": HOSTILE[0], "over": HOSTILE[1], "outliers": HOSTILE[2]}
+    more = {"unit": HOSTILE[0], "over": HOSTILE[1], "outliers": HOSTILE[2], "parents": True, "titled": True}
     path = tmp_path_factory.mktemp("page") / "page.html"
     path.write_text(
         render("clusters.html", headline=HOSTILE[0], map=drawn, groups=groups, about=about, **more), "utf-8"
@@ -113,3 +113,21 @@ def test_a_telephone_shows_all_of_its_width_in_both_colours(opened, scheme):
     assert background == {"light": "rgb(255, 255, 255)", "dark": "rgb(22, 22, 22)"}[scheme]
     assert len(colours_at(page)) > 1
     page.locator("canvas").scroll_into_view_if_needed()
+
+
+def test_names_stand_on_the_map_and_texts_without_a_dot_are_found(browser, tmp_path):
+    vectors = np.repeat(np.eye(2, 8, dtype=np.float32), 10, 0)
+    names = ["0: printers"] * 10 + ["1: passwords"] * 10 + ["0: printers"]
+    texts = [*(f"text {row}" for row in range(20)), "only searched"]
+    drawn = maps.map_of(texts, vectors, {"group": names}, "texts", 21, sizes={"group": {"0: printers": 1234}})
+    more = dict.fromkeys(("headline", "unit", "over", "outliers"), "") | dict.fromkeys(("parents", "titled"), False)
+    (tmp_path / "page.html").write_text(render("clusters.html", map=drawn, groups=[], about=[], **more), "utf-8")
+    page = browser.new_page()
+    said = "const own = CanvasRenderingContext2D.prototype; window.said = new Set();"
+    page.add_init_script(said + " own.fillText = (text) => window.said.add(text);")
+    page.goto((tmp_path / "page.html").as_uri())
+    page.wait_for_function("window.said.size")
+    assert page.evaluate("[...window.said]") == ["printers"]
+    assert page.locator(".legend").text_content() == "0: printers (1,234)"
+    page.get_by_label("Search these texts").fill("only")
+    assert page.locator(".hits li").all_text_contents() == ["only searched"]

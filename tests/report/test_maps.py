@@ -8,6 +8,8 @@ from selfsent.errors import SettingsError
 from selfsent.report import maps
 from selfsent.report.pages import render
 
+EMPTY = {"headline": "", "unit": "text", "over": "", "outliers": "", "parents": False, "titled": False}
+
 
 def clouds(count=40, size=16):
     """Three far clouds, and which of them each row is of."""
@@ -39,7 +41,7 @@ def test_what_the_page_is_told():
     long = "x" * (maps.LONGEST + 50)
     texts = [long, *(f"text {row}" for row in range(29))]
     found = maps.map_of(texts, vectors, {"cloud": [f"c{m}" for m in member]}, "texts", 99)
-    assert found["caption"] == "30 of 99 texts, drawn at random"
+    assert found["caption"] == "30 of 99 texts, drawn at random; the search box finds 30 of them"
     assert len(found["data"]["texts"][0]) == maps.LONGEST
     places = np.array(found["data"]["places"])
     assert places.shape == (2, 30)
@@ -58,6 +60,16 @@ def test_too_many_groups_share_a_colour():
     assert max(grouping["of"]) == maps.GROUPS - 1
 
 
+def test_sizes_are_those_of_all_texts_where_these_are_given():
+    vectors, _ = clouds(4)
+    names, sizes = ["a", "a", "b", "b", "c"], {"a": 10, "b": 70, "c": 3}
+    found = maps.map_of(names, vectors, {"x": names}, "texts", 83, sizes={"x": sizes})["data"]
+    grouping = found["colours"][0]
+    assert (grouping["groups"], grouping["sizes"], grouping["of"]) == (["b", "a", "c"], [70, 10, 3], [1, 1, 0, 0, 2])
+    assert len(found["places"][0]) == 4
+    assert len(found["texts"]) == 5
+
+
 def test_the_texts_come_back_from_the_page_as_they_were():
     hostile = [
         "</script><script>alert(1)</script>",
@@ -66,7 +78,7 @@ def test_the_texts_come_back_from_the_page_as_they_were():
         "{{ 7 * 7 }}",
     ] * 2
     drawn = maps.map_of(hostile, np.eye(8, dtype=np.float32), {"group": hostile}, "texts", 8)
-    page = render("clusters.html", headline="", map=drawn, groups=[], about=[], unit="text", over="", outliers="")
+    page = render("clusters.html", map=drawn, groups=[], about=[], **EMPTY)
     (found,) = re.findall(r'<script type="application/json">(.*?)</script>', page, re.DOTALL)
     assert json.loads(found)["texts"] == hostile
     assert page.count("<script") == 2

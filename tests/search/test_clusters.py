@@ -6,7 +6,7 @@ import pytest
 
 from selfsent.errors import SettingsError
 from selfsent.search import clusters as module, find_clusters
-from selfsent.search.clusters import Clusters, assign, telling_words
+from selfsent.search.clusters import Clusters, assign, parents_of, telling_words
 from selfsent.search.timeline import bars, counts_over
 
 
@@ -191,3 +191,12 @@ def test_a_new_text_of_courtesies_alone_joins_no_group():
     vectors, labels = blobs([30, 30])
     empty = np.arange(60) == 0
     assert assign(vectors, vectors, labels, empty=empty).cluster.tolist() == [-1, *labels[1:].tolist()]
+
+
+def test_parents_are_the_parts_of_the_hierarchy_that_lie_apart():
+    vectors, _ = blobs([20, 20])
+    near = np.concatenate([vectors[:3], vectors[3:6]])
+    axes = [int(each.argmax()) for each in near]
+    order = dict.fromkeys(axes)
+    assert parents_of(near).tolist() == [list(order).index(axis) for axis in axes]
+    assert parents_of(near[:3]).tolist() == [0, 0, 0]

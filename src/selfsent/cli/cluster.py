@@ -112,8 +112,15 @@ class Cluster(Results):
             notice(f"{counted(len(found.sizes), 'group')} instead of {self.clusters}: {equal}")
 
     def _endpoint(self) -> Endpoint | None:
+        """The language model that writes titles.
+
+        Raises:
+            SettingsError: no model at an address, or no address.
+        """
         from selfsent.augment.endpoint import Endpoint
 
+        if self.llm and not self.llm_model:
+            raise SettingsError(f"{self.llm} serves models by name: give llm_model, such as llama3.2")
         return None if self.llm is None else Endpoint(self.llm, self.llm_model)
 
     def _parents(
