@@ -3,6 +3,7 @@
 import pytest
 
 from selfsent.augment.endpoint import Endpoint
+from selfsent.progress import Progress
 from selfsent.search.titles import CENTRAL, group_titles, title_in
 from web import answered, answering
 
@@ -13,7 +14,7 @@ from web import answered, answering
         ("Lost passwords", "Lost passwords"),
         ('<think>cards?</think>\n\nTitle: **"Lost cards"**.\nBecause', "Lost cards"),
         ("- Rechnungen", "Rechnungen"),
-        ("\x1b[31mred\n", "red"),
+        ("\x1b[31mred\n", "[31mred"),
         ("", ""),
         ("x" * 1000, "x" * 80),
     ],
@@ -25,6 +26,8 @@ def test_the_title_in_an_answer(answer, title):
 def test_a_group_is_asked_about_once_and_the_user_is_told_first(monkeypatch, tmp_path):
     monkeypatch.setenv("SELFSENT_CACHE", str(tmp_path))
     told = []
+    progress = Progress()
+    progress.notice = told.append
 
     def reply(number, question, headers):
         assert told
@@ -33,9 +36,9 @@ def test_a_group_is_asked_about_once_and_the_user_is_told_first(monkeypatch, tmp
 
     texts = [["the printer jams", "no  paper"] + ["unread"] * CENTRAL, ["reset my password"]]
     with answering(reply) as (url, asked), Endpoint(url, "tiny", tries=1, pause=0.01) as endpoint:
-        assert group_titles(texts, [["printer"], ["reset"]], endpoint, told.append) == ["Printers", ""]
+        assert group_titles(texts, [["printer"], ["reset"]], endpoint, progress) == ["Printers", ""]
         assert len(asked) == 2
-        assert group_titles(texts[:1], [["printer"]], endpoint, told.append) == ["Printers"]
+        assert group_titles(texts[:1], [["printer"]], endpoint, progress) == ["Printers"]
         assert len(asked) == 2
     assert len(told) == 1
     assert f"{url} is asked for 2 titles" in told[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from selfsent.cli.console import doing, notice, show
+from selfsent.cli.console import doing, notice, show, shown
 from selfsent.cli.options import MODEL, ONE_CORPUS
 from selfsent.cli.outputs import as_line
 from selfsent.cli.results import Results, line_of
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from selfsent.augment.endpoint import Endpoint
     from selfsent.data.corpus import Corpus
     from selfsent.models.encoding import Model
+    from selfsent.progress import Progress
     from selfsent.search import Clusters
 
 TYPICAL = 200
@@ -87,9 +88,9 @@ class Cluster(Results):
             groups = self._groups(found, corpus, named, language)
             above, parents = self._parents(found, vectors, groups, corpus, language)
         if endpoint is not None:
-            with endpoint:
-                _entitle(groups, *named, endpoint)
-                _entitle(parents, corpus, above, endpoint)
+            with endpoint, shown() as progress:
+                _entitle(groups, *named, endpoint, progress)
+                _entitle(parents, corpus, above, endpoint, progress)
         with doing() as say:
             say("drawing the map")
             if self.page is not None:
@@ -222,12 +223,14 @@ class Cluster(Results):
         return groups
 
 
-def _entitle(groups: list[dict[str, Any]], corpus: Corpus, clusters: Clusters, endpoint: Endpoint) -> None:
+def _entitle(
+    groups: list[dict[str, Any]], corpus: Corpus, clusters: Clusters, endpoint: Endpoint, progress: Progress
+) -> None:
     """Give groups the titles that a language model finds for their central texts."""
     from selfsent.search.titles import CENTRAL, group_titles
 
     central = [corpus.texts(clusters.typical(number, CENTRAL)) for number in range(len(groups))]
-    titles = group_titles(central, [group["words"] for group in groups], endpoint, notice)
+    titles = group_titles(central, [group["words"] for group in groups], endpoint, progress)
     for group, title in zip(groups, titles, strict=True):
         group["title"] = title
 

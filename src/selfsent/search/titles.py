@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from selfsent.augment.endpoint import Endpoint
 from selfsent.data.corpus.clean import clean
 from selfsent.files import cache_folder, read_json, write_json
+from selfsent.progress import SILENT, Progress
 from selfsent.resumable import key_of
 
 CENTRAL, LONGEST = 8, 500
@@ -44,7 +45,7 @@ def group_titles(
     texts: Sequence[Sequence[str]],
     words: Sequence[Sequence[str]],
     endpoint: Endpoint,
-    notice: Callable[[str], None] = lambda line: None,
+    progress: Progress = SILENT,
 ) -> list[str]:
     """A title for each group; empty where the language model gives none.
 
@@ -54,7 +55,7 @@ def group_titles(
         texts: the central texts of each group.
         words: its telling words.
         endpoint: the language model.
-        notice: called, before texts are sent, with what goes where.
+        progress: told what goes where before texts are sent, and receives the number of titles.
 
     Raises:
         AugmenterError: the server refuses, or answers nothing.
@@ -68,13 +69,14 @@ def group_titles(
         asked = (
             f"{endpoint.url} is asked for {len(left):,} titles: {sent:,} characters of your texts go to that address"
         )
-        notice(f"{asked}, and nowhere else")
+        progress.notice(f"{asked}, and nowhere else")
     for start in range(0, len(left), _TOGETHER):
         part = left[start : start + _TOGETHER]
         for number, answer in zip(part, endpoint.answers([prompts[number] for number in part]), strict=True):
             if title := title_in(answer):
                 files[number].parent.mkdir(parents=True, exist_ok=True)
                 write_json(files[number], {"title": title})
+        progress.count("writing titles", len(part), len(left))
     return [str(read_json(file).get("title", "")) for file in files]
 
 
