@@ -32,7 +32,7 @@ from selfsent.models.opening import open_encoder
 from selfsent.search import find_clusters
 from selfsent.search.clusters import telling_words, without_content
 
-RESULTS = Path(__file__).parents[1] / "docs" / "results" / "quality" / "groups.json"
+RESULTS = Path(__file__).parents[1] / "docs" / "results" / "speed" / "groups.json"
 SETS = {"newsgroups": "domain/newsgroups/test.parquet", "bbc": "domain/bbc/test.parquet"}
 WORDS = 5
 Found = tuple[NDArray[np.int64], list[list[str]]]
