@@ -66,7 +66,7 @@ def ours(pairs: list[tuple[str, str]], base: str, batch: int, mini: int | None, 
         directory.check(resume=False, overwrite=False)
         directory.match({})
         directory.begin()
-        tables = [build_table(corpus, model.tokenizer, column) for column in corpus.view_columns]
+        tables = [build_table(corpus, model.tokenizer, column) for column in corpus.input_columns]
         template = Template.of(model.tokenizer, model.vocabulary_size)
         batches = Batches(tables, np.arange(len(corpus)), learner.options.views(), template, plan.settings)
         loop = Loop(learner, batches, plan.settings, directory, RunConfig(checkpoint_every=10**9))

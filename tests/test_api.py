@@ -211,7 +211,7 @@ def test_views_that_were_made_of_one_text_are_no_pairs_to_be_searched(base, tmp_
     heard = []
     told = tiny.heard(notice=heard.append)
     corpus, common = tiny.make_sentences(300, seed=5), {"steps": 1, "batch_size": 8, "progress": told}
-    run = selfsent.train(corpus, "simcse", base, tmp_path / "run", views=[f"mlm:model={base}"], **common)
+    run = selfsent.train(corpus, "simcse", base, tmp_path / "run", augmentations=[f"mlm:model={base}"], **common)
     assert run.search_scores is None
     assert run.record["config"]["corpus"]["sentences"] == 300
     assert any(line.startswith("no label-free score: each text is one sentence") for line in heard)
@@ -221,7 +221,7 @@ def test_public_names_are_functions_that_say_what_they_take():
     assert dir(selfsent) == sorted(selfsent.__all__)
     assert all(getattr(selfsent, name) is not None for name in selfsent.__all__)
     names = inspect.signature(selfsent.train).parameters
-    assert {"views", "preset", "learning_rate", "dev"} < names.keys()
+    assert {"augmentations", "preset", "learning_rate", "dev"} < names.keys()
     assert not {"clock", "scorer"} & names.keys()
 
 

@@ -1,6 +1,7 @@
 """Old public names work, and say what replaces them."""
 
 import importlib
+import json
 import re
 
 import pytest
@@ -66,7 +67,7 @@ def test_progress_is_taken_without_a_warning(recwarn):
         ("search.pairs", "most_similar_pairs"),
         ("search.pairs", "approximate_pairs"),
         ("augment.make", "augment"),
-        ("augment.make", "with_views"),
+        ("augment.make", "with_augmentations"),
         ("exam.queries", "make_queries"),
         ("index.index", "Index.upsert"),
     ],
@@ -132,3 +133,29 @@ def test_a_request_may_use_the_old_name_of_the_weight():
     assert parse(SearchRequest, b'{"query": "a", "lexical_weight": 2}', Limits()).lexical_weight == 2
     with pytest.raises(SettingsError, match="there is no 'word_weight'"):
         parse(SearchRequest, b'{"query": "a", "word_weight": 2, "lexical_weight": 1}', Limits())
+
+
+def test_the_old_names_of_augmentations_are_read(tmp_path):
+    from selfsent import read_corpus
+    from selfsent.augment import make
+    from selfsent.data.corpus.table import DESCRIPTION, Corpus
+    from selfsent.integrity import signed
+    from selfsent.pipeline import Request
+    from selfsent.run_record import upgraded
+    from selfsent.training.run_config import RunConfig
+
+    with pytest.warns(DeprecationWarning, match="with_views is deprecated: use with_augmentations"):
+        assert make.with_views is make.with_augmentations
+    with pytest.warns(DeprecationWarning, match=r"views=\) is deprecated: use augmentations="):
+        assert RunConfig(views="synonym").augmentations == ("synonym",)
+    with pytest.warns(DeprecationWarning, match=r"views=\) is deprecated: use augmentations="):
+        assert Request.of("simcse", None, views=["mlm"]).run_config.augmentations == ("mlm",)
+    assert upgraded({"config": {"bsl": {"views": "mlm"}}}) == {"config": {"bsl": {"augmentations": "mlm"}}}
+    corpus = read_corpus(["ba de", "ko mi"], cache=tmp_path)
+    path = corpus.directory / DESCRIPTION
+    description = json.loads(path.read_text(encoding="utf-8")) | {"view_columns": ["view1", "view2"]}
+    path.write_text(json.dumps(signed(description)), encoding="utf-8")
+    found = Corpus(corpus.directory)
+    assert found.input_columns == ("view1", "view2")
+    with pytest.warns(DeprecationWarning, match=r"use Corpus\.input_columns"):
+        assert found.view_columns == found.input_columns

@@ -89,9 +89,9 @@ def train(
             notebooks.
         quiet: show nothing.
         checked: what `check_train` returned for these arguments, which are then not read again.
-        **changes: the options in the signature, and those of the method and the head. `views` are one or two
-            augmenters, such as `["synonym"]` or `["translate:pivot=spa", "translate:pivot=cat"]`: their views become
-            the two columns of the method, and are cached with the corpus.
+        **changes: the options in the signature, and those of the method and the head. `augmentations` are
+            one or two augmenters, such as `["synonym"]` or `["translate:pivot=spa", "translate:pivot=cat"]`: their
+            texts become the two columns of the method, and are cached with the corpus.
 
     Raises:
         SelfsentError: a fault of the corpus, the base, the settings or the run directory, in one line.
@@ -229,7 +229,7 @@ def mine(
     Raises:
         SelfsentError: no such encoder, or no pairs.
     """
-    if len(corpus.view_columns) < 2:
+    if len(corpus.input_columns) < 2:
         raise SettingsError("negatives are mined for pairs: read the corpus with two text_columns")
     rows, name = np.arange(len(corpus)), str(model)
     return mine_hard_negatives(corpus, rows, name, negatives, retriever, max_relative_score, progress=progress)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from selfsent.augment.augmenter import Augmenter
-from selfsent.augment.make import with_views
+from selfsent.augment.make import with_augmentations
 from selfsent.augment.registry import parse_augmenters
 from selfsent.data.corpus import Corpus, read_corpus
 from selfsent.distributed import by_first, join, rank, wait
@@ -42,7 +42,7 @@ from selfsent.report.card import licence_of, model_card
 from selfsent.report.run import Run, load_run
 from selfsent.report.run_page import run_page
 from selfsent.scorers.leaks import trained_by
-from selfsent.settings import non_defaults, split_arguments
+from selfsent.settings import non_defaults, split_arguments, with_current_names
 from selfsent.training.advice import Situation, advice_on, single_sentences
 from selfsent.training.budget import Clock
 from selfsent.training.defaults import DEFAULT_METHOD
@@ -86,7 +86,7 @@ class Request:
         if isinstance(method, MethodOptions):
             changes = {**non_defaults(method), **changes}
             method = method_of(method).name
-        run_config, changes = split_arguments(RunConfig, changes)
+        run_config, changes = split_arguments(RunConfig, with_current_names(changes, RunConfig))
         return cls(method, name_of(base), hold_out, run_config, changes, resume)
 
     def checked(self) -> CheckedRun:
@@ -97,7 +97,7 @@ class Request:
         """
         check_dev(self.run_config.dev, self.run_config.dev_every, self.run_config.keep_best)
         method, changes = get_method(self.method or DEFAULT_METHOD), self.changes
-        names = ",".join(self.run_config.views)
+        names = ",".join(self.run_config.augmentations)
         augmenters = parse_augmenters(names) if names else []
         if augmenters and "columns" in {item.name for item in fields(method.options)}:
             changes = {"columns": True, **changes}
@@ -105,7 +105,7 @@ class Request:
         plan = Plan.resolve(method, base, **changes)
         if augmenters and plan.columns < 2:
             advice = "give method=bootstrap, ntxent, simcse or mnrl"
-            raise SettingsError(f"views= makes two views, and {method.name} reads one: {advice}")
+            raise SettingsError(f"augmentations= makes two views, and {method.name} reads one: {advice}")
         if plan.keep_adapter and self.run_config.warranty is not None:
             raise SettingsError("a warranty mixes whole weights: leave out keep_adapter")
         return CheckedRun(replace(self, changes=changes) if self.method else self, plan, augmenters, base)
@@ -161,9 +161,9 @@ def _prepared(corpus: Corpus, checked: CheckedRun, progress: Progress) -> tuple[
         plan = Plan.resolve(plan.method, base, **request.changes)
     if augmenters:
         if rank() == 0:
-            with_views(corpus, augmenters, plan.settings.seed, progress)
+            with_augmentations(corpus, augmenters, plan.settings.seed, progress)
         wait()
-        corpus = with_views(corpus, augmenters, plan.settings.seed)
+        corpus = with_augmentations(corpus, augmenters, plan.settings.seed)
     plan = plan.on(corpus)
     hold_out = request.hold_out
     if not isinstance(hold_out, HoldOut):

@@ -12,7 +12,7 @@ from selfsent.renamed import warn_renamed
 FILE = "run.json"
 _SECTION = "asked"
 """Name of `config` in records of earlier versions."""
-_OPTIONS = {"at_most": "max_relative_score", "mined_by": "retriever"}
+_OPTIONS = {"at_most": "max_relative_score", "mined_by": "retriever", "views": "augmentations"}
 """Today's names of options by those of earlier versions."""
 
 _WARRANTY = {"share": "alpha", "guard": "regression_check", "most": "maximum_loss", "tried": "candidates"}

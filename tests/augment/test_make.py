@@ -10,7 +10,7 @@ import pytest
 import tiny
 from selfsent.augment import make as module
 from selfsent.augment.augmenter import Augmenter
-from selfsent.augment.make import ORIGINAL, augment, with_views
+from selfsent.augment.make import ORIGINAL, augment, with_augmentations
 from selfsent.augment.synonym import Synonym
 from selfsent.augment.translate import Translate
 from selfsent.data.corpus import read_corpus
@@ -137,8 +137,11 @@ def test_a_maker_that_changes_little_is_told(corpus, tmp_path):
 
 
 def test_the_seed_counts_where_something_is_random(corpus, tmp_path):
-    assert with_views(corpus, [Upper()], seed=1).directory == with_views(corpus, [Upper()], seed=2).directory
-    one, other = (with_views(corpus, [Upper(), Shuffle()], seed).directory for seed in (1, 2))
+    assert (
+        with_augmentations(corpus, [Upper()], seed=1).directory
+        == with_augmentations(corpus, [Upper()], seed=2).directory
+    )
+    one, other = (with_augmentations(corpus, [Upper(), Shuffle()], seed).directory for seed in (1, 2))
     assert one != other
 
 
@@ -147,14 +150,16 @@ def test_views_that_another_process_is_making_are_waited_for(corpus, monkeypatch
     making, done = context.Event(), context.Event()
 
     def make():
-        with_views(corpus, [Shuffle()], seed=9, progress=tiny.heard(count=lambda *_: (making.set(), time.sleep(0.2))))
+        with_augmentations(
+            corpus, [Shuffle()], seed=9, progress=tiny.heard(count=lambda *_: (making.set(), time.sleep(0.2)))
+        )
         done.set()
 
     other = context.Process(target=make)
     other.start()
     assert making.wait(30)
     monkeypatch.setattr(Shuffle, "stop_at", 0)  # nothing is made here
-    assert with_views(corpus, [Shuffle()], seed=9).view_columns == ("text", "view2")
+    assert with_augmentations(corpus, [Shuffle()], seed=9).input_columns == ("text", "view2")
     other.join(30)
     assert done.is_set()
 
@@ -162,13 +167,13 @@ def test_views_that_another_process_is_making_are_waited_for(corpus, monkeypatch
 def test_views_that_another_process_was_first_with(corpus, monkeypatch):
     build = module._build
     monkeypatch.setattr(module, "_build", lambda *given: (build(*given), build(*given)))
-    assert with_views(corpus, [Shuffle()], seed=7).view_columns == ("text", "view2")
+    assert with_augmentations(corpus, [Shuffle()], seed=7).input_columns == ("text", "view2")
     monkeypatch.setattr(module, "_build", lambda *given: (corpus.directory / "none").rmdir())
     with pytest.raises(FileNotFoundError):
-        with_views(corpus, [Shuffle()], seed=8)
+        with_augmentations(corpus, [Shuffle()], seed=8)
     monkeypatch.setattr(module, "_build", build)
     monkeypatch.setattr(Shuffle, "stop_at", 0)  # the views are there
-    assert with_views(corpus, [Shuffle()], seed=8).view_columns == ("text", "view2")
+    assert with_augmentations(corpus, [Shuffle()], seed=8).input_columns == ("text", "view2")
 
 
 def test_views_are_cleaned_and_never_empty(corpus, tmp_path, monkeypatch):
@@ -201,21 +206,21 @@ def test_several_rows_of_a_sentence(corpus, tmp_path):
 
 
 def test_views_as_columns_of_a_corpus(corpus, monkeypatch):
-    both = with_views(corpus, [Shuffle(), Shuffle()], seed=1)
-    assert both.view_columns == ("view1", "view2")
+    both = with_augmentations(corpus, [Shuffle(), Shuffle()], seed=1)
+    assert both.input_columns == ("view1", "view2")
     assert both.texts() == corpus.texts()
     assert both.texts(column="view1") != both.texts(column="view2")
     assert np.array_equal(both.documents, corpus.documents)
     assert both.source == f"{corpus.source}, views by shuffle, shuffle"
     assert both.fingerprint != corpus.fingerprint
-    one = with_views(corpus, [Shuffle()], seed=1)
-    assert one.view_columns == ("text", "view2")
+    one = with_augmentations(corpus, [Shuffle()], seed=1)
+    assert one.input_columns == ("text", "view2")
     assert one.texts(column="text") == corpus.texts()
     monkeypatch.setattr(Shuffle, "stop_at", 0)  # made once
-    assert with_views(corpus, [Shuffle()], seed=1).fingerprint == one.fingerprint
+    assert with_augmentations(corpus, [Shuffle()], seed=1).fingerprint == one.fingerprint
     with pytest.raises(KeyboardInterrupt):
-        with_views(corpus, [Shuffle()], seed=2)
+        with_augmentations(corpus, [Shuffle()], seed=2)
     monkeypatch.setattr(Shuffle, "stop_at", None)
-    assert with_views(corpus, [Shuffle()], seed=2).texts(column="view2") != one.texts(column="view2")
+    assert with_augmentations(corpus, [Shuffle()], seed=2).texts(column="view2") != one.texts(column="view2")
     assert not list(corpus.directory.glob("*.parquet*"))
-    assert corpus.view_columns == corpus.text_columns
+    assert corpus.input_columns == corpus.text_columns

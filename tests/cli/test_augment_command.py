@@ -51,12 +51,12 @@ def test_a_corpus_behind_with(selfsent, sentences, tmp_path):
 
 def test_training_on_views(train, base, selfsent, tmp_path):
     maker = f"mlm:model={base}"
-    found = train("--method", "bootstrap", "--views", f"{maker},{maker}")
+    found = train("--method", "bootstrap", "--augmentations", f"{maker},{maker}")
     assert found.status == 0, found.err
     assert f"views by {maker}, {maker}" in (tmp_path / "run" / "run.json").read_text()
     for given, method in (((), "neighbours"), (("--method", "tsdae"), "tsdae")):
         refused = train(*given, "--views", "synonym", "--overwrite").complaint
-        assert f"--views makes two views, and {method} reads one: give --method bootstrap" in refused
+        assert f"--augmentations makes two views, and {method} reads one: give --method bootstrap" in refused
     assert (
         "there is no augmenter 'sinonym'" in train("--method", "simcse", "--views", "sinonym", "--overwrite").complaint
     )

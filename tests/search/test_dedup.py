@@ -15,7 +15,9 @@ from selfsent.search.families import Family, Stars
 
 @pytest.fixture
 def read(tmp_path):
-    return lambda source, **how: read_corpus(source, **{"carry": (), "min_rows": 1, **how}, cache=tmp_path / "cache")
+    return lambda source, **how: read_corpus(
+        source, **{"metadata_columns": (), "min_rows": 1, **how}, cache=tmp_path / "cache"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +109,7 @@ def tickets():
 
 
 def test_levels_and_guards(read, tickets):
-    corpus = read(tickets, carry=("id", "when"))
+    corpus = read(tickets, metadata_columns=("id", "when"))
     assert dedup(corpus, "exact").families == [Family(0, (4,), (1.0,))]
     near_copies = dedup(corpus)
     assert near_copies.kept.tolist() == [0, 2]  # a row without text is no copy
@@ -120,11 +122,11 @@ def test_levels_and_guards(read, tickets):
 
 
 def test_the_row_that_stays(read, tickets):
-    corpus = read(tickets, carry=("id", "when"))
+    corpus = read(tickets, metadata_columns=("id", "when"))
     assert dedup(corpus, keep_row="longest").families[0].kept == 5
     assert dedup(corpus, threshold=0.7, keep_row="newest:when").families[0].kept == 1
     assert dedup(corpus, "exact", keep_row="newest:when").families == [Family(4, (0,), (1.0,))]
-    numbers = read({**tickets, "when": [9, 10, 11, 1, 2, None]}, carry=("id", "when"))
+    numbers = read({**tickets, "when": [9, 10, 11, 1, 2, None]}, metadata_columns=("id", "when"))
     assert dedup(numbers, threshold=0.7, keep_row="newest:when").families[0].kept == 1
     for bad, reason in (("newest:", "without a column"), ("last", "it is first, longest")):
         with pytest.raises(SettingsError, match=reason):

@@ -13,7 +13,7 @@ from selfsent.training.plan import Plan
 
 
 def corpus(columns=("text",), together=(), natural=()):
-    return SimpleNamespace(view_columns=columns, report=SimpleNamespace(together=together, natural=natural))
+    return SimpleNamespace(input_columns=columns, report=SimpleNamespace(together=together, natural=natural))
 
 
 def about(method="mlm", base="bundled-raw", text=None, **facts):

@@ -1,4 +1,4 @@
-"""Views of a whole corpus, in a file or as columns of the corpus, with resumption."""
+"""Augmentations of a whole corpus, in a file or as columns of the corpus, with resumption."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from selfsent.errors import AugmenterError, SelfsentError, SettingsError
 from selfsent.files import atomic_directory, check_new_file
 from selfsent.locks import lock_range
 from selfsent.progress import SILENT, Progress
-from selfsent.renamed import callbacks_as_progress
+from selfsent.renamed import callbacks_as_progress, warn_renamed
 from selfsent.resumable import Chunks, key_of
 
 ORIGINAL = "original"
@@ -43,14 +43,14 @@ Pairing = Sequence[Augmenter]
 
 
 @dataclass(frozen=True)
-class Views:
+class Augmented:
     """The result of `augment`.
 
     Args:
         path: the parquet file.
-        rows: pairs of views in it.
-        made: views made by this call, not by an earlier one.
-        unchanged: share of each augmenter's views that equal the sentence, by its spec.
+        rows: pairs of texts in it.
+        made: texts made by this call, not by an earlier one.
+        unchanged: share of each augmenter's texts that equal the sentence, by its spec.
     """
 
     path: Path
@@ -75,7 +75,7 @@ def augment(
     seed: int = 0,
     overwrite: bool = False,
     progress: Progress = SILENT,
-) -> Views:
+) -> Augmented:
     """Write two views of every sentence of a corpus into a parquet file.
 
     Columns: `text`, `view1`, `view2`, `maker1`, `maker2`, and `document`, `label`, `score` if the corpus has them.
@@ -116,7 +116,7 @@ def augment(
     for augmenter in dict.fromkeys(augmenter for pairing in pairings for augmenter in pairing):
         if (changed := 1 - unchanged[augmenter.spec]) < _FEW:
             progress.notice(f"{augmenter.spec} changed only {changed:.1%} of the texts: {augmenter.unchanged}")
-    return Views(path, total, made, unchanged)
+    return Augmented(path, total, made, unchanged)
 
 
 def check_pairings(pairings: Sequence[Pairing]) -> None:
@@ -194,7 +194,7 @@ def _unchanged(path: Path) -> dict[str, float]:
 
 
 @callbacks_as_progress
-def with_views(
+def with_augmentations(
     corpus: Corpus,
     pairing: Pairing,
     seed: int = 0,
@@ -243,6 +243,16 @@ def _build(corpus: Corpus, made: Path, directory: Path, specs: list[str], key: s
             shutil.copyfile(file, temporary / file.name)
         description = json.loads((corpus.directory / DESCRIPTION).read_text(encoding="utf-8"))
         description.pop("checksum", None)
-        description |= {"text_columns": columns, "view_columns": columns[-2:], "fingerprint": key}
+        description |= {"text_columns": columns, "input_columns": columns[-2:], "fingerprint": key}
         description["source"] += f", views by {', '.join(specs)}"
         describe(temporary, description)
+
+
+_FORMER = {"Views": "Augmented", "with_views": "with_augmentations"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _FORMER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    warn_renamed(f"{__name__}.{name}", _FORMER[name])
+    return globals()[_FORMER[name]]

@@ -44,10 +44,10 @@ def parse_augmenter(spec: str, common: Mapping[str, Any] | None = None) -> Augme
     return AUGMENTERS[name](**values)
 
 
-def parse_augmenters(views: str) -> list[Augmenter]:
-    """Parse one or two augmenters, separated by a comma, as in the `views` of training.
+def parse_augmenters(specs: str) -> list[Augmenter]:
+    """Parse one or two augmenters, separated by a comma, as in the `augmentations` of training.
 
     Raises:
         SettingsError: as `parse_augmenter`.
     """
-    return [parse_augmenter(spec.strip()) for spec in views.split(",")]
+    return [parse_augmenter(spec.strip()) for spec in specs.split(",")]

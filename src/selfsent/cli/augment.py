@@ -75,14 +75,14 @@ class Augment(PairOptions, Reading):
         given: dict[str, Any] = {"seed": self.seed, "overwrite": self.overwrite}
         try:
             with shown() as progress:
-                views = augment(corpus, pairings, self.output, progress=progress, **given)
+                made = augment(corpus, pairings, self.output, progress=progress, **given)
         except KeyboardInterrupt:
             again = "--overwrite begins anew" if self.overwrite else "the same command goes on from here"
             raise KeyboardInterrupt(f"stopped and kept; {again}") from None
-        for row in views.sample():
+        for row in made.sample():
             sides = (f"{row['maker' + side]:>12}  {shortened(row['view' + side], _SHOWN)}" for side in "12")
             show("\n".join(sides) + "\n")
-        for name, share in views.unchanged.items():
+        for name, share in made.unchanged.items():
             show(f"{name}: {share:.1%} unchanged")
-        rate = f" ({views.made / max(time.monotonic() - begun, 1e-9):,.0f} views/s)" if views.made else ""
-        notice(f"{counted(views.rows, 'pair')} of views in {views.path}{rate}")
+        rate = f" ({made.made / max(time.monotonic() - begun, 1e-9):,.0f} views/s)" if made.made else ""
+        notice(f"{counted(made.rows, 'pair')} of views in {made.path}{rate}")

@@ -85,8 +85,8 @@ class Train(TrainingText, Resumable):
             raise SettingsError("--seeds is for recipes: put the training into one, or give --seed 1, 2 ... in turn")
         if not any(word.startswith("-") for word in self.unknown):  # otherwise its value may look like a corpus
             self.check_corpus(self.corpus)
-        if views := self.changes.get("views"):
-            parse_augmenters(",".join(views))
+        if augmentations := self.changes.get("augmentations"):
+            parse_augmenters(",".join(augmentations))
         self._refuse_unknown()
         from selfsent import api
         from selfsent.evaluation.hold_out import without_documents
@@ -109,14 +109,14 @@ class Train(TrainingText, Resumable):
             show(neighbours_text(result.neighbours))
             show(f"The same as a page, with curves: {result.directory / 'report.html'}")
         show(f"The model is in {result.directory / 'model'}")
-        asked = self.hold_out != 0 and len(corpus.view_columns) == 1 and corpus.documents is None
+        asked = self.hold_out != 0 and len(corpus.input_columns) == 1 and corpus.documents is None
         if asked and not (result.scores or result.search_scores):
             show(console.with_flags(f"It was not scored: {without_documents(corpus)}"))
 
     def _titled(self, corpus: Corpus) -> Corpus:
         """The corpus, with titles if nothing else gives a score and there is a column of them."""
         title = self.title_column or next(iter(corpus.report.natural), None)
-        wanted = title is not None and title != corpus.read_columns[0] and len(corpus.view_columns) == 1
+        wanted = title is not None and title != corpus.read_columns[0] and len(corpus.input_columns) == 1
         if not wanted or corpus.documents is not None or "-" in self.corpus:
             if self.title_column:
                 problem = "the texts have documents, or pairs, to score by, or come from standard input"

@@ -228,7 +228,7 @@ class Subset:
 
 def pair_groups(corpus: Corpus) -> np.ndarray:
     """The group of each pair, (rows,): connected components of pairs that share a text or document."""
-    hashes = [text_hashes(batch) for column in corpus.view_columns[:2] for batch in corpus.batches(column)]
+    hashes = [text_hashes(batch) for column in corpus.input_columns[:2] for batch in corpus.batches(column)]
     texts, ids = np.unique(np.concatenate(hashes), return_inverse=True)
     one, other = ids[: len(corpus)], ids[len(corpus) :]
     if corpus.documents is None:

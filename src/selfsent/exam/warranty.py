@@ -222,7 +222,7 @@ def held_exam(corpus: Corpus, train: np.ndarray, held: np.ndarray, pairs: bool =
     kept = np.asarray(held)
     if pairs:
         rows = np.concatenate([kept, train[: max(0, SEARCHED - len(kept))]])
-        one, other = (corpus.texts(rows, name) for name in corpus.view_columns[:2])
+        one, other = (corpus.texts(rows, name) for name in corpus.input_columns[:2])
         texts = [Text(str(n), (a,), (b,)) for n, (a, b) in enumerate(zip(one, other, strict=True))]
         asked = set(map(letters, other[: len(kept)]))
         return draw_exam(texts, QUERIES, paired=True, kept=asked, searched=len(texts))

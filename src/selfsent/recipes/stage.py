@@ -63,7 +63,7 @@ class Stage:
     def plan(self, base: str) -> Plan:
         """The resolved plan of the stage, from a base."""
         arguments = {name: value for name, value in self.arguments.items() if name not in _RUN}
-        if self.arguments.get("views") and "columns" in fields_of(self.method.options):
+        if self.arguments.get("augmentations") and "columns" in fields_of(self.method.options):
             arguments.setdefault("columns", True)
         return Plan.resolve(self.method, base, **arguments)
 
@@ -132,8 +132,9 @@ def read_stage(name: str, sections: Section, common: Section, seed: int | None) 
     options = (method.options, head, Settings)
     choices = {key: values for kind in (*options, ModelOptions) for key, values in choices_of(kind).items()}
     fields = fields_of(*options) | _ARGUMENTS
-    for old, new in former_names(method.options).items():
+    for old, new in {**former_names(method.options), **former_names(RunConfig)}.items():
         section.rename(old, new)
+        common.rename(old, new)
     section.only(["method", "corpus", "evaluate", *fields], f"stage {name} ({method.name})")
     common.only(fields_of(Settings) | _ARGUMENTS, "all")
     arguments: dict[str, Any] = {}
@@ -274,6 +275,6 @@ def plan_stage(stage: Stage, base: str, section: Section, common: Section) -> Pl
         column = "label_column" if wanted.kind == "class" else "score_column"
         section.fail(f"{needs} a {wanted.kind} for each row: name its column in the corpus, with {column}", "corpus")
     columns = max(1 if part.get("stack") else len(part.get("text_columns") or "1") for part in parts)
-    if plan.columns > columns and not stage.arguments.get("views"):
+    if plan.columns > columns and not stage.arguments.get("augmentations"):
         section.fail(f"{needs} {plan.columns} text columns: name them in the corpus, with text_columns", "corpus")
     return plan

@@ -128,7 +128,7 @@ def deduplicate(
     """Tell which rows of the input stay, and of which others they are near-copies.
 
     Args:
-        corpus: the texts, with the column of `newest` carried.
+        corpus: the texts, with the column of `newest` among its metadata.
         level: `exact`: equal once cleaned; `near`: nearly the same words; `meaning`: alike to an encoder, and by words.
         threshold: least similarity, 0 to 1; None for that of the level.
         keep_row: the row of a family that stays: `first`, `longest`, or `newest:COLUMN`, the one with the latest date

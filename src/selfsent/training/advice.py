@@ -36,7 +36,7 @@ Advice = Callable[[Situation], str | None]
 
 def unread_columns(about: Situation) -> str | None:
     """Text columns that the method does not read."""
-    columns, count = about.corpus.view_columns, about.plan.columns
+    columns, count = about.corpus.input_columns, about.plan.columns
     if count >= len(columns):
         return None
     return f"{about.plan.method.name} reads {', '.join(columns[:count])} and not {', '.join(columns[count:])}"

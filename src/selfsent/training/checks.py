@@ -34,7 +34,7 @@ def facts_of(corpus: Corpus) -> dict[str, Any]:
     scores = _scores(corpus)
     largest = 0.0 if scores is None else float(scores.max())
     known = {"classes": classes if classes > 1 else None, "largest": largest if largest > 0 else None}
-    return {"columns": len(corpus.view_columns), **known}
+    return {"columns": len(corpus.input_columns), **known}
 
 
 def labels_of(wanted: Labels, method: str, corpus: Corpus, rows: np.ndarray) -> KnownLabels:

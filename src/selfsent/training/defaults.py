@@ -43,7 +43,7 @@ def default_method(corpus: Corpus, base: BaseInfo | None) -> tuple[Method, Mappi
     """
     if corpus.labels is not None or corpus.scores is not None:
         raise SettingsError("the corpus has labels: say what to learn from them, with `method` softmax or cosine")
-    if len(corpus.view_columns) > 1:
+    if len(corpus.input_columns) > 1:
         return METHODS["mnrl"], {}, "rows of several texts"
     if corpus.documents is not None and Documents(np.asarray(corpus.documents)).accompanied_share >= _ENOUGH:
         return METHODS[DEFAULT_METHOD], {}, "the sentences have neighbours"

@@ -187,12 +187,12 @@ def _batches(prepared: PreparedRun, learner: Learner, progress: Progress) -> Bat
     reject_constant(model, template)
     for view in plan.views:
         if view.noise is not None:
-            reject_wordless(model.tokenizer, view.noise, corpus.texts(rows[:500], corpus.view_columns[view.column]))
-    if line := reading_notice(model, corpus.texts(rows[:LOOKED_AT], corpus.view_columns[0])):
+            reject_wordless(model.tokenizer, view.noise, corpus.texts(rows[:500], corpus.input_columns[view.column]))
+    if line := reading_notice(model, corpus.texts(rows[:LOOKED_AT], corpus.input_columns[0])):
         progress.notice(line)
     documents = None if corpus.documents is None else Documents(np.asarray(corpus.documents))
     longest = max(LONGEST, settings.max_length)
-    columns = corpus.view_columns[: plan.columns]
+    columns = corpus.input_columns[: plan.columns]
     make_table = partial(build_table, corpus, model.tokenizer, progress=progress, longest=longest)
     tables = [make_table(column) for column in columns]
     if not (template.prefix or template.suffix):
@@ -217,7 +217,7 @@ def _batches(prepared: PreparedRun, learner: Learner, progress: Progress) -> Bat
     if learner.teachers:
 
         def of_teachers(column: int, device: str, precision: Precision) -> list[np.ndarray]:
-            name, length = corpus.view_columns[column], batches.settings.max_length
+            name, length = corpus.input_columns[column], batches.settings.max_length
             return [
                 cached_vectors(corpus, name, batches.rows, teacher, base, length, precision, device, batches.on_read)
                 for base, teacher in zip(plan.options.teachers, learner.teachers, strict=True)

@@ -91,13 +91,13 @@ class MiningTask:
             """(q,) the candidate that is, or holds, the partner of each row."""
             return
         place: dict[str, int] = {}
-        partners = corpus.texts(rows, corpus.view_columns[1])
+        partners = corpus.texts(rows, corpus.input_columns[1])
         self.own = np.array([place.setdefault(text, len(place)) for text in partners])
         self.searched, self.texts = rows[np.unique(self.own, return_index=True)[1]], [*place]
 
     def queries(self, places: np.ndarray) -> list[str]:
         """Texts of queries, by their positions in `rows`."""
-        return self.corpus.texts(self.rows[places], self.corpus.view_columns[0])
+        return self.corpus.texts(self.rows[places], self.corpus.input_columns[0])
 
     def partners(self, places: np.ndarray) -> list[str]:
         """The positive text of each query, by its position in `rows`."""
@@ -150,7 +150,7 @@ def mine(
     rows = np.unique(rows)
     how = [count, retriever, max_relative_score, whole, max_length, files_fingerprint(base)]
     sides = () if prompts in (None, Prompts.of(resolve(base))) else (prompts.query, prompts.document)
-    directory = corpus.directory / f"mined-{key_of([_FORMAT, corpus.view_columns, *how, *sides, rows])}"
+    directory = corpus.directory / f"mined-{key_of([_FORMAT, corpus.input_columns, *how, *sides, rows])}"
 
     def prepare() -> tuple[Compute, int]:
         task = MiningTask(corpus, rows, whole)
@@ -225,7 +225,7 @@ def teacher_scores(
 ) -> np.ndarray:
     """Scores of partners and hard negatives by a cross-encoder, (corpus rows, 1 + k), cached like `mine`."""
     rows = np.unique(rows)
-    about = [_FORMAT, corpus.view_columns, whole, negatives.rows[rows], rows, files_fingerprint(teacher)]
+    about = [_FORMAT, corpus.input_columns, whole, negatives.rows[rows], rows, files_fingerprint(teacher)]
 
     def prepare() -> tuple[Compute, int]:
         from sentence_transformers import CrossEncoder

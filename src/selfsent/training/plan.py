@@ -207,7 +207,7 @@ class Plan:
             SettingsError: the corpus has too few text columns, or lacks documents that a view reads.
         """
         plan = dataclasses.replace(self, options=self.options.fitted(**facts_of(corpus)))
-        if plan.columns > len(corpus.view_columns):
+        if plan.columns > len(corpus.input_columns):
             problem = f"{plan.method.name} needs {plan.columns} text columns; the corpus has {len(corpus.text_columns)}"
             advice = "name them with text_columns"
             raise SettingsError(f"{problem}: {advice}")

@@ -9,7 +9,7 @@ from typing import Any
 from selfsent.errors import SettingsError
 from selfsent.models.heads.options import HEADS, Pooling
 from selfsent.naming import names
-from selfsent.settings import check_limits, setting
+from selfsent.settings import accept_former_names, check_limits, setting
 
 Scorer = Callable[[Any], float]
 """The score of an `Encoder`; higher is better."""
@@ -65,7 +65,12 @@ class RunConfig:
         SettingsError: a value is out of range.
     """
 
-    views: tuple[str, ...] = setting((), "make the two views first, as selfsent augment does: synonym, mlm ...")
+    augmentations: tuple[str, ...] = setting(
+        (),
+        "make the two views first, as selfsent augment does: synonym, mlm ...",
+        flags=("--augmentations", "--views"),
+        formerly="views",
+    )
     sentences: int | None = setting(None, "train on N rows at most, drawn at random, the same for every seed")
     data: str | None = setting(None, "mirror of evaluation data sets (default: SELFSENT_DATA, then the hub)")
     checkpoint_every: int | None = setting(None, "steps between checkpoints (default: ten in a run)", minimum=1)
@@ -87,5 +92,8 @@ class RunConfig:
     """The `Clock` of a run with a budget; by default it begins with the training, and keeps nothing for afterwards."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "views", names(self.views))
+        object.__setattr__(self, "augmentations", names(self.augmentations))
         check_limits(self)
+
+
+accept_former_names(RunConfig)

@@ -18,6 +18,7 @@ from selfsent.data.corpus.batch import KINDS, as_kind
 from selfsent.data.corpus.cleaners import HELD, advice
 from selfsent.display import counted
 from selfsent.integrity import damaged, is_signed, warn_damaged
+from selfsent.renamed import warn_renamed
 
 TABLE, DESCRIPTION = "table.arrow", "corpus.json"
 CORPUS_ROWS, FIRST, SOURCE_ROWS, METADATA = "piece.npy", "first.npy", "piece_row.npy", "carried.arrow"
@@ -213,8 +214,10 @@ class Corpus:
         description: dict[str, Any] = json.loads((directory / DESCRIPTION).read_text(encoding="utf-8"))
         self.directory = directory
         self.text_columns: tuple[str, ...] = tuple(description["text_columns"])
-        self.view_columns: tuple[str, ...] = tuple(description.get("view_columns", self.text_columns))
-        """Text columns that methods read; all of them unless views were made."""
+        # `view_columns` in tables of earlier versions.
+        inputs = description.get("input_columns", description.get("view_columns", self.text_columns))
+        self.input_columns: tuple[str, ...] = tuple(inputs)
+        """Text columns that methods read: all of them, or those of augmentations."""
         self.read_columns: tuple[str, ...] = tuple(description.get("read_columns", self.text_columns))
         """Text columns of the source, as they were given."""
         self.cleaners: tuple[str, ...] = tuple(description.get("cleaners", ()))
@@ -234,6 +237,12 @@ class Corpus:
         first = next(iter(self.report.natural), None)
         self.title: str | None = first if first in self._metadata and first != self.read_columns[0] else None
         """A metadata column with titles, by which texts without documents are searched in scores."""
+
+    @property
+    def view_columns(self) -> tuple[str, ...]:
+        """Deprecated: `input_columns`."""
+        warn_renamed("Corpus.view_columns", "Corpus.input_columns")
+        return self.input_columns
 
     def __len__(self) -> int:
         return self.report.kept

@@ -247,7 +247,7 @@ def text_finds_partner(pairs: Corpus, rows: NDArray[np.int64]) -> KnownItemTask:
     Raises:
         DataError: fewer than two different partners.
     """
-    one, other = pairs.view_columns[:2]
+    one, other = pairs.input_columns[:2]
     others = np.random.default_rng(0).permutation(np.setdiff1d(np.arange(len(pairs)), rows))[:MOST]
     partners = pairs.texts(rows, other)
     index = {text: number for number, text in enumerate(dict.fromkeys([*partners, *pairs.texts(others, other)]))}
