@@ -88,7 +88,7 @@ def train(
         progress: receives notices and the progress of the run. By default they are shown, with bars in terminals and
             notebooks.
         quiet: show nothing.
-        checked: what `check_train` returned for these arguments, which are then not read again.
+        checked: the result of `check_train` for these arguments, which are then not read again.
         **changes: the options in the signature, and those of the method and the head. `augmentations` are
             one or two augmenters, such as `["synonym"]` or `["translate:pivot=spa", "translate:pivot=cat"]`: their
             texts become the two columns of the method, and are cached with the corpus.
@@ -141,7 +141,7 @@ def pairs(
         top: maximum number of pairs.
         threshold: minimum score, from -1 to 1.
         lexical_weight: of TF-IDF relative to the cosine; 0 for the cosine alone.
-        language: of the stemmer; by default that of most texts.
+        language: of the stemmer; by default the language of most texts.
 
     Raises:
         SelfsentError: no such encoder or language, or an invalid weight.
@@ -166,7 +166,7 @@ def dedup(
     language: str | None = None,
     progress: Progress = SILENT,
 ) -> Deduplicated:
-    """Which rows of the input stay once near-copies are gone, and the families of those that go.
+    """The rows of the input that stay without near-copies, and the families of near-copies.
 
     Each row that goes is close to the one that is kept for it, and no two kept rows are close.
 
@@ -179,7 +179,7 @@ def dedup(
             numbers.
         guard: changes that no copy may have: `numbers`, `negations`.
         lexical_weight: of the words beside the cosine, for `meaning`.
-        language: of the stemmer, for `meaning`; by default that of most texts.
+        language: of the stemmer, for `meaning`; by default the language of most texts.
         progress: receives the number of texts done.
 
     Raises:

@@ -1,4 +1,4 @@
-"""What lies in the cache folder: tables of text, vectors, word vectors, untrained networks."""
+"""Inventory of the cache folder: tables of text, vectors, word vectors, untrained networks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _KINDS = {
     "recurrent": "untrained network",
     "titles": "titles of groups",
 }
-"""Folders of the cache, and what is in them."""
+"""Folders of the cache, and their content."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Entry:
 
     Args:
         path: its path.
-        kind: what it is: `text`, `vectors`, `word vectors` or `untrained network`.
+        kind: one of `text`, `vectors`, `word vectors` or `untrained network`.
         source: where a text comes from, as it was given; empty for the rest.
         size: bytes on disk.
         age: seconds since it was last written.
@@ -38,13 +38,13 @@ class Entry:
     age: float
 
     def is_of(self, source: str) -> bool:
-        """Whether it is the text of a source: by its full name, or the name of the file alone."""
+        """Whether the entry holds the text of a source: by its full name, or the name of the file alone."""
         own = Path(self.source)
         return bool(self.source) and (source in (self.source, own.name) or own.resolve() == Path(source).resolve())
 
 
 def entries(folder: Path | None = None) -> Iterator[Entry]:
-    """What is in the cache folder, or in another one, the largest first."""
+    """Inventory of the cache folder, or of another one, the largest first."""
     found = []
     for name, kind in _KINDS.items():
         parent = cache_folder(folder) / name
@@ -61,6 +61,6 @@ def entries(folder: Path | None = None) -> Iterator[Entry]:
 
 
 def clear(chosen: list[Entry]) -> None:
-    """Remove entries; what needs them makes them again."""
+    """Remove entries; they are made again when they are needed."""
     for entry in chosen:
         remove(entry.path)

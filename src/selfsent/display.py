@@ -55,7 +55,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def shortened(text: str, most: int = 500) -> str:
-    """A text of at most so many characters; what was cut is an ellipsis."""
+    """A text of at most so many characters; an ellipsis stands for the rest."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 

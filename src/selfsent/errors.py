@@ -1,4 +1,4 @@
-"""What a user can get wrong. Anything that is not a `SelfsentError` is a bug in selfsent."""
+"""Errors that a user can cause. Any other exception than a `SelfsentError` is a bug in selfsent."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 
 def near(word: object, known: Collection[object], likeness: float = 0.6) -> str:
-    """What a misspelt name may have been, for the end of an error's line; empty where nothing is that much like it."""
+    """Suggestion for a misspelt name, at the end of an error's line; empty where no name is that similar."""
     found = difflib.get_close_matches(str(word), [str(name) for name in known], n=1, cutoff=likeness)
     return f"did you mean {found[0]!r}?" if found else ""
 
@@ -18,7 +18,7 @@ def first_line(error: BaseException) -> str:
 
 
 def guess(word: object, known: Collection[object]) -> str:
-    """What a misspelt name may have been, or else all that there are."""
+    """Suggestion for a misspelt name, else all known names."""
     return near(word, known) or f"there are {', '.join(map(str, known))}"
 
 
@@ -36,7 +36,7 @@ class HubFallbackWarning(Warning):
 
 
 class SelfsentError(Exception):
-    """One line that says what is wrong, where, and what to do. The command line prints it and exits with status 2."""
+    """One line with the fault, its place and the remedy. The command line prints it and exits with status 2."""
 
 
 class CorpusError(SelfsentError):
@@ -67,8 +67,8 @@ class TrainingError(SelfsentError):
     """A run that went wrong while training: the loss is not finite, or the embeddings collapsed.
 
     Args:
-        reason: what went wrong.
-        advice: what to do about it, of a single run.
+        reason: the fault.
+        advice: the remedy, for a single run.
     """
 
     def __init__(self, reason: str, advice: str = "") -> None:

@@ -45,7 +45,7 @@ PAPERS = "selfsent-papers"
 
 @cache
 def announced(group: str) -> dict[str, EntryPoint]:
-    """The entry points of a group, such as `methods`, by name; those of the first package that has a name."""
+    """The entry points of a group, such as `methods`, by name; the first package with a name counts."""
     from importlib.metadata import entry_points  # takes 40 ms
 
     found: dict[str, EntryPoint] = {}

@@ -71,7 +71,7 @@ def remove(path: Path) -> None:
 
 
 def new_folder(folder: Path) -> Path:
-    """A temporary directory in `folder`, with the permissions of the umask; those left there a day ago are removed."""
+    """A temporary directory in `folder`, with the umask's permissions; directories left there a day ago are removed."""
     sweep_half_written(folder, age=STALE)
     path = _temporary_for(folder / "new")
     path.mkdir()

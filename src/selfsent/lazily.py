@@ -1,4 +1,4 @@
-"""Names of a package that are imported when they are first used, so that what needs few starts at once (PEP 562)."""
+"""Names of a package that are imported when they are first used, so that an import of few names is quick (PEP 562)."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ class Request:
 
 @dataclass(frozen=True)
 class CheckedRun:
-    """A run whose request was checked: what `check_train` returns and `train` takes.
+    """A run whose request was checked, as `check_train` returns it and `train` takes it.
 
     Args:
         request: the arguments.

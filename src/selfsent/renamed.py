@@ -129,7 +129,7 @@ def moved_module(old: str, new: str) -> Callable[[str], Any]:
     """
 
     def found(name: str) -> Any:
-        if name.startswith("__"):  # what the import system asks for
+        if name.startswith("__"):  # asked for by the import system
             raise AttributeError(f"module {old!r} has no attribute {name!r}")
         value = getattr(import_module(new), name)
         warn_renamed(f"{old}.{name}", f"{new}.{name}")

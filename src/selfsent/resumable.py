@@ -1,6 +1,6 @@
 """Caches that are filled once and survive a kill: arrays by row, vectors by text, and tables of text in chunks.
 
-Each has one method that fills it: what an earlier run left is checked and kept, and the rest is computed.
+Each has one method that fills it: content of an earlier run is checked and kept, and the rest is computed.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class ArrayCache:
         return np.load(self.path(name), mmap_mode="r", allow_pickle=False)  # type: ignore[no-any-return]
 
     def fill(self, rows: NDArray[np.int64], prepare: Prepare, advance: Counter = lambda count: None) -> NDArray[Any]:
-        """The arrays of all rows, memory-mapped, with those of `rows` computed where they are missing.
+        """The arrays of all rows, memory-mapped, with the arrays of `rows` computed where they are missing.
 
         Processes share the work, by chunks with the same borders in every process and run, as rounding depends a
         little on the batch.
@@ -145,7 +145,7 @@ class ArrayCache:
     def fill_in_order(
         self, stream: Callable[[int], Iterable[NDArray[Any]]], advance: Counter = lambda count: None
     ) -> int:
-        """Compute all rows in one process, and return the number of those that were done before.
+        """Compute all rows in one process, and return the number of rows that were done before.
 
         Args:
             stream: makes the arrays from a row on, (n, size) at a time.
@@ -296,7 +296,7 @@ class Chunks:
         """Take or write the chunk of each part, in order, and return the summed length of the parts computed now.
 
         Args:
-            parts: what each chunk is computed from, by its name.
+            parts: the input of each chunk, by its name.
             compute: makes the columns of a chunk.
             advance: called after each chunk with the length of its part.
         """

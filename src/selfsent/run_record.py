@@ -13,10 +13,10 @@ FILE = "run.json"
 _SECTION = "asked"
 """Name of `config` in records of earlier versions."""
 _OPTIONS = {"at_most": "max_relative_score", "mined_by": "retriever", "views": "augmentations"}
-"""Today's names of options by those of earlier versions."""
+"""Today's names of options by their earlier names."""
 
 _WARRANTY = {"share": "alpha", "guard": "regression_check", "most": "maximum_loss", "tried": "candidates"}
-"""Today's keys of a warranty by those of earlier versions."""
+"""Today's keys of a warranty by their earlier names."""
 
 
 class Record(dict[str, Any]):

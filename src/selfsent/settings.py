@@ -159,7 +159,7 @@ class PairOptions:
 
 @_cached
 def kinds_of(options: Any) -> dict[str, tuple[Any, ...]]:
-    """The types of a dataclass' fields, those of a union one by one, without None."""
+    """The types of a dataclass' fields, the members of a union one by one, without None."""
     hints = get_type_hints(options)
     found = {}
     for item in dataclasses.fields(options):

@@ -22,7 +22,7 @@ _TOKENS = 2048
 _LONGEST_WAIT = 60.0
 _LOCAL = ("localhost", "127.0.0.1", "::1")
 _ODD = (ValueError, RecursionError, TypeError, KeyError, IndexError)
-"""What reading an answer raises that is no JSON, or of another form."""
+"""Exceptions raised by an answer that is no JSON, or of another form."""
 
 
 class Endpoint:
@@ -134,7 +134,7 @@ def _text_of(body: bytes) -> str:
 
 
 def _why(status: int, body: bytes) -> str:
-    """What a server says of its refusal; nothing where it may repeat the key."""
+    """The server's reason for a refusal; empty where it may repeat the key."""
     if status in (401, 403):
         return f": is {KEY} set, and right?"
     try:

@@ -48,7 +48,7 @@ class Cluster(Results):
     map_points: int = setting(2000, "texts on the map", flags=("--map",))
 
     def metadata_columns(self) -> tuple[str, ...]:
-        """The input columns to copy: those of --id-column, --keep and --over."""
+        """The input columns to copy, from --id-column, --keep and --over."""
         from selfsent.search.tables import check_metadata_columns
 
         check_metadata_columns([self.over] if self.over else [], "--over")
@@ -179,7 +179,7 @@ class Cluster(Results):
         old: tuple[Corpus, NDArray[np.int64]] | None,
         language: str | None,
     ) -> tuple[Clusters, tuple[Corpus, Clusters]]:
-        """The groups of the corpus, and those of the texts by which they are named."""
+        """The groups of the corpus, and the groups of the texts by which they are named."""
         from selfsent.search import encode_corpus, find_clusters
         from selfsent.search.clusters import assign, clusters_of, without_content
 

@@ -62,7 +62,7 @@ class Dedup(WithVectors):
     safe_csv: bool = setting(False, "put ' before texts of the families that a spreadsheet takes for formulas")
 
     def metadata_columns(self) -> tuple[str, ...]:
-        """The input columns to copy: those of --id-column and --keep, and that of --keep-row."""
+        """The input columns to copy, from --id-column, --keep and --keep-row."""
         from selfsent.search.dedup import NEWEST
 
         column = self.keep_row.removeprefix(NEWEST)

@@ -42,7 +42,7 @@ def add_options(group: Any, options: type[Any], defaults: Any = None, exclude: C
     Args:
         group: an argparse parser or group.
         options: the dataclass.
-        defaults: an instance with the defaults to show; None for those of the dataclass.
+        defaults: an instance with the defaults to show; None for the dataclass' own.
         exclude: names of fields to skip.
     """
     for item in dataclasses.fields(options):

@@ -41,7 +41,7 @@ GROUPS = {
     "Methods": ("methods",),
 }
 COMMANDS = tuple(name for names in GROUPS.values() for name in names)
-"""Those of this package; `groups` has those of extensions as well."""
+"""Commands of this package; `groups` has the ones of extensions as well."""
 _MODULES = {"table": "pretrain", "export": "encode"}
 """Modules of commands with another name."""
 _PATIENCE = 5
@@ -55,11 +55,11 @@ class Parser(argparse.ArgumentParser):
     """Commands for help, in place of the command's `--help`."""
     command: type[Command]
     arguments: list[str]
-    """Those given to the command."""
+    """Arguments given to the command."""
     has_late_options = False
     """Whether the options of a method were added."""
     sections: Sequence[tuple[str | None, Iterable[argparse.Action]]] = ()
-    """What the help shows in place of all options."""
+    """Sections of the help, in place of all options."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**{"allow_abbrev": False, **options})
@@ -121,7 +121,7 @@ class Parser(argparse.ArgumentParser):
 
 
 class HelpAction(argparse.Action):
-    """Prints the main options of a command, or all of them, and those of a method that is given."""
+    """Prints the main options of a command, or all of them, and the options of a given method."""
 
     def __init__(self, option_strings: Sequence[str], dest: str, const: bool, help: str) -> None:
         super().__init__(option_strings, dest, nargs=0, const=const, default=argparse.SUPPRESS, help=help)
@@ -152,7 +152,7 @@ class _Formatter(argparse.HelpFormatter):
 
 
 def groups() -> dict[str, tuple[str, ...]]:
-    """All commands by group; those of extensions come last."""
+    """All commands by group; commands of extensions come last."""
     others = tuple(name for name in announced("commands") if name not in COMMANDS)
     return GROUPS | ({"Of other packages": others} if others else {})
 
@@ -209,7 +209,7 @@ def _parser_of_all() -> Parser:
 
 
 def summary_of(name: str) -> str:
-    """What a command does, in a line: its first sentence, read from the source, which is quicker than to import it."""
+    """Summary of a command: its first sentence, read from the source, which is quicker than to import it."""
     module = find_spec(f"selfsent.cli.{_MODULES.get(name, name)}")
     source = Path(str(module.origin)).read_text(encoding="utf-8") if module and module.has_location else ""
     found = re.search(rf'^class {name.capitalize()}\b[^\n]*:\n    """([^.]+)\.', source, re.MULTILINE)
@@ -235,7 +235,7 @@ def is_busy(load: Path = Path("/proc/loadavg")) -> bool:
 
     def running() -> int:
         time.sleep(0.002)
-        return int(load.read_text().split()[3].partition("/")[0])  # including this one
+        return int(load.read_text().split()[3].partition("/")[0])  # includes this process
 
     try:
         return min(running() for _ in range(3)) > 1

@@ -40,7 +40,7 @@ class Command(ABC):
 
     usage: ClassVar[str | None] = None
     main_options: ClassVar[str] = ""
-    """What `--help` shows of a long command, in this order, separated by spaces; `--help-all` shows all options."""
+    """Options that `--help` shows of a long command, in order, separated by spaces; `--help-all` shows all options."""
     also: ClassVar[tuple[tuple[str, type[Any], Any], ...]] = ()
     """Settings with variable defaults: a title, the dataclass, and an instance with the defaults to show."""
 
@@ -78,7 +78,7 @@ class Command(ABC):
 
     @classmethod
     def add_late_options(cls, parser: Any, arguments: list[str]) -> None:
-        """Add options that depend on the arguments, such as those of a method."""
+        """Add options that depend on the arguments, such as a method's."""
         raise NotImplementedError
 
     @abstractmethod

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 LEXICAL_WEIGHT = ("--lexical-weight", "--word-weight")
 """The flag of the weight of BM25 or TF-IDF, and its deprecated name."""
-LANGUAGE: Any = setting(None, "language of stems to compare words by, or none (default: that of most texts)")
+LANGUAGE: Any = setting(None, "language of stems to compare words by, or none (default: the language of most texts)")
 
 
 @dataclass(kw_only=True)

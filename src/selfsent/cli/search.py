@@ -141,7 +141,7 @@ class Search(Results, Asking):
     def _in_corpus(
         self, queries: list[str], reranker: Reranker | None
     ) -> tuple[Corpus, Found, dict[str, Any], list[str], str]:
-        """The corpus, the hits, what `--json` says of them, the columns to show, and a noun for a text."""
+        """The corpus, the hits, the facts for `--json`, the columns to show, and a noun for a text."""
         from selfsent.lexical import Analyzer
         from selfsent.search import search
         from selfsent.search.exact import corpus_language

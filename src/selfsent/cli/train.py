@@ -152,7 +152,7 @@ class Train(TrainingText, Resumable):
         from selfsent import recipes
 
         for python, flag in list(console.FLAGS.items()):
-            if flag not in _OF_RECIPES:  # other names in errors are those of the file
+            if flag not in _OF_RECIPES:  # other names in errors are keys of the file
                 del console.FLAGS[python]
         file = _shipped(name) or Path(name)
         given = self.values("variant", "base", "resume", "overwrite")

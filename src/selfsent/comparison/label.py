@@ -41,8 +41,8 @@ def draw_pairs(sentences: Sequence[str], scorers: Sequence[Scorer], count: int, 
     numbers are drawn from each band, half of them with the largest differences between scorers.
 
     Args:
-        sentences: distinct, such as those of `spread_sentences`.
-        scorers: those to choose among, or any.
+        sentences: distinct, such as from `spread_sentences`.
+        scorers: the candidates, or any.
         count: number of pairs; fewer if the pool is smaller.
         seed: of the choice.
 

@@ -92,7 +92,7 @@ def compare(
 
 
 class Comparison:
-    """A comparison in three steps: plan, read, run. The arguments are those of `compare`."""
+    """A comparison in three steps: plan, read, run. Arguments as for `compare`."""
 
     def __init__(
         self,

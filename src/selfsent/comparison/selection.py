@@ -137,7 +137,7 @@ class Selection:
 
     @property
     def conclusion(self) -> tuple[str, str]:
-        """The finding as a headline, and what to do next."""
+        """The finding as a headline, and the advice."""
         start = self.chosen.start if self.chosen else None
         return conclusion(self.best, self.scores, self.tests, self.baselines, self.bases, start, self.was_strong)
 

@@ -87,7 +87,7 @@ def known_bases(given: str | Path | Sequence[str | Path]) -> list[Base]:
 
     Raises:
         BaseEncoderError: a base is missing, or cannot be trained.
-        SettingsError: a duplicate, or what is not in a directory.
+        SettingsError: a duplicate, or an encoder without a directory.
     """
     names = [str(name_of(each)) for each in ([given] if isinstance(given, str | PathLike) else given)]
     if not names or "" in names:

@@ -24,7 +24,7 @@ def conclusion(
     start: str | None,
     was_strong: bool,
 ) -> tuple[str, str]:
-    """The finding as a headline, and what to do next. A paired interval that excludes zero decides.
+    """The finding as a headline, and the advice. A paired interval that excludes zero decides.
 
     Args:
         best: name of the best encoder.

@@ -36,7 +36,7 @@ TeacherVectors = Callable[[int, str, Precision], Sequence[np.ndarray]]
 
 @dataclass(frozen=True, eq=False)
 class Lead:
-    """What stands before the texts of some views: a prompt.
+    """Prompt before the texts of some views.
 
     Args:
         ids: (n,) token ids before each text.

@@ -93,7 +93,7 @@ class Packed:
     given_documents: np.ndarray | None = None
     """(sentences,) number of the document of each sentence; or None."""
     given_left_out: np.ndarray | None = None
-    """(sentences,) leading tokens that the pooling leaves out: those of a prompt; or None."""
+    """(sentences,) leading tokens of a prompt, which the pooling leaves out; or None."""
     given_texts: np.ndarray | None = None
     """(sentences,) what `texts` are without a prompt; None where there is none."""
     saw_window: bool = field(default=False, init=False)

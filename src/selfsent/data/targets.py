@@ -1,4 +1,4 @@
-"""What a model predicts at a position."""
+"""Prediction targets of positions."""
 
 IGNORED = -1
 """Target of a position without prediction."""

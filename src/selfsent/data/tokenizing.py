@@ -152,7 +152,7 @@ def _added(tokenizer: Tokenizer) -> list[AddedToken]:
 
 @cache
 def _spacelike() -> tuple[str, ...]:
-    """The characters that a normalizer may turn into a space or into nothing, and those that may act as one."""
+    """Characters that a normalizer may turn into a space or remove, and characters that may act as a space."""
     several = map(chr, (*range(0x3100), *range(0xFB00, 0x10000)))
     kinds = ("Cc", "Cf", "Zs", "Zl", "Zp")
     odd = (
@@ -196,7 +196,7 @@ def _rests(tokenizer: Tokenizer, prompt: str) -> Iterator[str]:
 
 
 def seam(tokenizer: Tokenizer, prompt: str) -> tuple[np.ndarray, str]:
-    """A prompt cut in two: what has the same tokens before any text, and its end, whose tokens depend on the text.
+    """A prompt cut in two: a beginning with the same tokens before any text, and an end whose tokens depend on it.
 
     Where the text's own tokens are the same behind the prompt, there is no such end. It is a space where a tokenizer
     attaches that to the next word, and the whole prompt at worst. Found by trial on beginnings of all kinds.

@@ -24,7 +24,7 @@ TOGETHER = 4096
 
 
 def unit(vectors: Vectors) -> Vectors:
-    """Vectors (n, d) scaled to length 1; a vector of zeros stays as it is, and what is no number becomes 0."""
+    """Vectors (n, d) scaled to length 1; a vector of zeros is unchanged, and NaN becomes 0."""
     norms = np.linalg.norm(vectors, axis=1, keepdims=True)
     ones = np.asarray(vectors / np.where(norms > 0, norms, 1), np.float32)
     return ones if np.isfinite(norms).all() else np.nan_to_num(ones)
@@ -54,7 +54,7 @@ class VectorsFile:
         if not path.is_file():
             raise DataError(f"{path} is no file" if path.exists() else f"{path} does not exist")
         self.about: dict[str, str] = {}
-        """What `write_vectors` wrote of the model."""
+        """Facts of the model, from `write_vectors`."""
         self._vectors: NDArray[Any] | None = None
         """Memory-mapped `.npy`; None for `.parquet`."""
         with self._read_errors():

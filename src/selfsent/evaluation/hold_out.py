@@ -63,7 +63,7 @@ class HoldOut:
             dev: whether a development part is needed.
             joins: whether the model is a cross-encoder, without vectors.
             count: documents per part, 0 for none; None for the default (see `split_documents`).
-            pairs: whether rows are pairs; those that share a text count as one document.
+            pairs: whether rows are pairs; pairs that share a text count as one document.
 
         Raises:
             DataError: too few documents, with `dev` or a count.

@@ -97,7 +97,7 @@ class Score:
 
 
 def has_read(read: int, asked: int) -> dict[str, Any]:
-    """The details of a score whose model has read so many of the texts asked about; empty for what may be chance."""
+    """The details of a score whose model has read so many of the texts asked about; empty where that may be chance."""
     return {"has_read": [read, asked]} if read > BY_CHANCE * asked else {}
 
 
@@ -256,7 +256,7 @@ class Result:
         return tuple(dict.fromkeys(line for score in self.scores.values() for line in score.warnings))
 
     def to_json(self) -> dict[str, Any]:
-        """The result as JSON data: model, scores, average and what is absent."""
+        """The result as JSON data: model, scores, average and absent tasks."""
         plain: dict[str, Any] = {"model": self.model}
         plain |= {"suite": self.suite} if self.suite else {}
         plain["scores"] = {name: score.to_json() for name, score in self.scores.items()}

@@ -50,7 +50,7 @@ class Suite:
 
     Args:
         tasks: their names, in the order of printing.
-        averaged: those in the average.
+        averaged: the tasks in the average.
     """
 
     tasks: tuple[str, ...]
@@ -194,10 +194,10 @@ def check_request(
 ) -> tuple[tuple[str, ...], dict[str, Callable[..., Score]]]:
     """Check the arguments of `evaluate` without a model.
 
-    Args are those of `evaluate`, without the model.
+    Arguments as for `evaluate`, without the model.
 
     Returns:
-        (the published tasks to run, and those on the user's own files, by name; the files are read here).
+        (the published tasks to run, and tasks on the user's own files, by name; the files are read here).
 
     Raises:
         SettingsError: nothing to score, or an unknown suite, task or classifier.

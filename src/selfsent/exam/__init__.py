@@ -1,1 +1,1 @@
-"""An exam on a user's own texts: drawn, taken by models, and what is decided by it (adapters, warranty, queries)."""
+"""An exam on a user's own texts: drawn, taken by models, and used for decisions (adapters, warranty, queries)."""

@@ -1,4 +1,4 @@
-"""Adapters: what can be learned for an encoder that cannot be trained. The vectors of documents stay as they are.
+"""Adapters: maps learned for an encoder that cannot be trained. The vectors of documents stay as they are.
 
 A query's vector q becomes q + q·down·up + shift, of length 1, and a weight of words goes with it. Candidates are
 
@@ -73,7 +73,7 @@ class Adapter:
         return cls("identity", down, up, shift, words)
 
     def __call__(self, queries: Vectors) -> Vectors:
-        """Queries (q, d) as unit vectors to multiply with those of documents.
+        """Queries (q, d) as unit vectors to multiply with documents' vectors.
 
         Raises:
             DataError: vectors of another size.

@@ -45,7 +45,7 @@ class Ranking:
     weight: float | None = None
 
     def of(self, scorer: Scorer) -> Scorer:
-        """What ranks so, made of its encoder."""
+        """The scorer of this ranking, made of its encoder."""
         return scorer if self.weight is None else Hybrid(scorer, self.weight)
 
 
@@ -71,7 +71,7 @@ class Apart:
 
     @property
     def line(self) -> str:
-        """What it has read, and what its score is of, in a sentence."""
+        """The number of answers read, and the basis of the score, in a sentence."""
         fact = f"{self.name} has read {self.read:,} of the {self.asked:,} texts asked about: no part in the verdict"
         if self.ranking is None:
             return f"{fact}, and too few other queries for a score."
@@ -80,7 +80,7 @@ class Apart:
 
     @property
     def row(self) -> list[str]:
-        """Its row of the table: name, score, interval, and the difference to the verdict's ranking."""
+        """Row of the table: name, score, interval, and the difference to the verdict's ranking."""
         if self.ranking is None:
             return [self.name]
         test = self.ranking.test

@@ -84,7 +84,7 @@ class Query:
 
 @dataclass(frozen=True)
 class Exam:
-    """Documents to search, without what is asked for, and queries.
+    """Documents to search, without the queries' own text, and queries.
 
     Args:
         documents: ids, titles and bodies.
@@ -128,7 +128,7 @@ class Exam:
 
     @property
     def warning(self) -> str:
-        """What few queries cannot tell; empty if there are enough."""
+        """Warning about the precision of few queries; empty if there are enough."""
         half = 1.96 * _DEVIATION / max(1, len(self.queries) // 2) ** 0.5
         few = f"only {counted(len(self.queries), 'query', 'queries')}, half of them to score by"
         wide = f"a score's 95 % interval will be about ±{half:.0f} points"
@@ -215,7 +215,7 @@ def unread(run: Path, texts: Sequence[Text]) -> set[str]:
     """The sentences, as their letters, of the documents of which a run has read none, by the record that it carries.
 
     Args:
-        run: its directory, or that of a model.
+        run: its directory, or a model's.
         texts: the documents.
 
     Raises:
@@ -333,7 +333,7 @@ def draw_exam(
 def _without_others(
     texts: Sequence[Text], alike: NDArray[np.int64], kept: Collection[str]
 ) -> tuple[list[Text], NDArray[np.int64]]:
-    """The documents, with their groups, without those that are not kept and would answer for one that is."""
+    """The documents, with their groups, without any that is not kept and would answer for one that is."""
     whole = np.array([all(letters(sentence) in kept for sentence in text.sentences) for text in texts])
     groups = {*alike[whole].tolist()}
     titles = {letters(title) for text, each in zip(texts, whole, strict=True) if each for title in text.titles}
@@ -343,7 +343,7 @@ def _without_others(
 
 
 def _possible(text: Text, holders: dict[str, set[int]], seed: int) -> Iterator[tuple[str, str, str]]:
-    """What can be asked of a document: the kind, the query, and the sentence to take out (none for a title)."""
+    """Possible queries for a document: the kind, the query, and the sentence to take out (none for a title)."""
     for title in text.titles[:1]:
         yield "title", title, ""
     for sentence in [s for s in text.quoted if len(s.split()) >= _LEAST][-1:]:

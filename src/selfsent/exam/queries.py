@@ -116,7 +116,7 @@ def make_queries(
         prompt: of the language model, with {count} and {text} in it.
         round_trip: a query stays if its text is among so many that `base` finds with it, as `search` ranks; 0 for all.
         base: an encoder.
-        seed: of what is taken from the texts.
+        seed: of the parts drawn from the texts.
         overwrite: discard the file, and the answers of another call.
         progress: receives the number of texts done, and notices.
 

@@ -49,7 +49,7 @@ waits for the train in the rain, lost a lot of money, does not want to talk abou
 bought a new car
 """
 GENERAL = [f"{who.strip()} {does.strip()}." for who, does in product(_WHO.split(","), _DOES.split(","))]
-"""Sentences of no field, many of which share half of what they say."""
+"""General sentences, many of which share half of their meaning."""
 
 
 @dataclass(frozen=True)

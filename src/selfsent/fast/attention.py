@@ -111,7 +111,7 @@ def _in_blocks(
         window: largest distance at which a token sees another; None for no limit.
     """
     position = torch.arange(states[0].shape[-2], device=states[0].device)
-    # The gradient of a split is one concatenation; that of a slice would be as large as the whole, for each block.
+    # A split's gradient is one concatenation; a slice's would be as large as the whole, for each block.
     query, key, value = (torch.split(each, BLOCK, dim=-2) for each in states)
     reach = len(query) if window is None else -(-window // BLOCK)
 
@@ -214,7 +214,7 @@ def packed_attention(
         states = query.to(value.dtype), key.to(value.dtype), value
         reach = {"window_size_left": left, "window_size_right": 0 if causal else left}
         return flash_attention(*states, *borders, dropout, causal, False, scale=scaling, **reach)
-    # A split's gradient is one concatenation; that of a slice would be a block of zeros as large as the whole.
+    # A split's gradient is one concatenation; a slice's would be a block of zeros as large as the whole.
     sizes = [group.tokens for group in packed.attention_groups]
     if spare := len(query) - packed.tokens:
         sizes.append(spare)

@@ -16,13 +16,13 @@ def in_parts(encode: Callable[[slice], Tensor], count: int, size: int, weights: 
     """(count, d) vectors, made `size` at a time.
 
     In the backward pass each part is computed again, with the same random numbers, when the gradient of its vectors has
-    come back. Loss and gradient are those of all at once (GradCache: Gao et al., 2021, arXiv:2101.06983).
+    come back. Loss and gradient equal one pass over all (GradCache: Gao et al., 2021, arXiv:2101.06983).
 
     Args:
         encode: makes the vectors of some, (part, d).
         count: of all vectors.
         size: of a part.
-        weights: what `encode` learns, on its device.
+        weights: the parameters of `encode`, on its device.
     """
     parts = [slice(start, min(start + size, count)) for start in range(0, count, size)]
     if not torch.is_grad_enabled():
@@ -66,7 +66,7 @@ class _Cached(torch.autograd.Function):
 
 
 def _precision(ctx: Any) -> Any:
-    """That of the first pass. Weights in few bits are not kept: those of the first pass have no gradient."""
+    """The precision of the first pass, without its copies of weights in few bits, which have no gradient."""
     kind, dtype, enabled = ctx.precision
     return torch.autocast(kind, dtype, enabled, cache_enabled=False)
 

@@ -92,7 +92,7 @@ class IndexFiles:
 
     @cached_property
     def ivf(self) -> IVF | None:
-        """The indexed vectors, those of the first document ids, on disk; None if all are in the database."""
+        """The indexed vectors, of the first document ids, on disk; None if all are in the database."""
         if not self.manifest["indexed"]:
             return None
         found = IVF.read(self.path / self.manifest["files"][1])

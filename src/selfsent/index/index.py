@@ -383,7 +383,7 @@ class Index:
             file: vectors of the corpus from `encode_to_file`; computed if None.
 
         Raises:
-            SettingsError: other columns or cleaners than those of the index.
+            SettingsError: other columns or cleaners than the index has.
             DataError: another encoder, or a damaged index or file.
             OutputError: it cannot be written.
         """

@@ -48,7 +48,7 @@ class Candidates:
 class Snapshot:
     """A version of an index, read within one transaction.
 
-    Texts have document ids 0, 1, 2, ...; those of deleted texts are tombstones until the index is compacted.
+    Texts have document ids 0, 1, 2, ...; ids of deleted texts are tombstones until the index is compacted.
 
     Args:
         files: of the index.
@@ -65,7 +65,7 @@ class Snapshot:
         lengths = np.frombuffer(b"".join(each for each, _ in blocks), np.int32).astype(np.float32)
         unindexed = np.frombuffer(b"".join(each for _, each in blocks if each is not None), np.float16)
         self._indexed = 0 if self._ivf is None else len(self._ivf)
-        """Number of vectors in the IVF, those of the first document ids; the others are in the database."""
+        """Number of vectors in the IVF, of the first document ids; the others are in the database."""
         if unindexed.size != (len(lengths) - self._indexed) * files.size:
             raise files.damaged("its files do not fit")
         self._unindexed = unindexed.reshape(-1, files.size).astype(np.float32)

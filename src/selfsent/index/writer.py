@@ -111,7 +111,7 @@ def write_index(
         progress: receives the number of texts done.
         file: vectors of the corpus from `encode_to_file`; computed if None.
         id_column: the metadata column that identifies rows: the last row with an id counts.
-        language: of the stemmer, one of `LANGUAGES`; by default that of most texts.
+        language: of the stemmer, one of `LANGUAGES`; by default the language of most texts.
         query_model: name of the encoder of queries, if another one of the same space.
         precision: of indexed vectors, 16 bits or 8.
 
@@ -156,7 +156,7 @@ def add(
     Row numbers continue those of the index. A known text is not stored twice.
 
     Raises:
-        SettingsError: other columns or cleaners than those of the index.
+        SettingsError: other columns or cleaners than the index has.
         DataError: the index is damaged, or the file holds other vectors.
         OutputError: it cannot be written.
     """
@@ -373,7 +373,7 @@ def _compact_if_due(files: IndexFiles) -> None:
 
 
 def _upgraded(files: IndexFiles) -> IndexFiles:
-    """The files in the present format: an index of an older one is compacted, which writes it anew."""
+    """The files in the present format: an index of an older one is compacted, which rewrites it."""
     if files.version == VERSION:
         return files
     compact(files)

@@ -61,9 +61,9 @@ LANGUAGES = (*sorted(_CODES.values()), "none")
 SAMPLED, _TOGETHER, _BEGINNING = 400, 10, 300
 """Texts sampled to detect the language, number classified together, and characters of each."""
 _AGREED = 0.9
-"""Least share of them in one language."""
+"""Minimum share of the texts in one language."""
 _SURE, _SURE_OF_SHORT, _SHORT = 0.5, 0.8, 30
-"""Least probability of a language; that of a text with fewer letters than the last number."""
+"""Minimum probability of a language, and the minimum for a text with fewer letters than the last number."""
 _CACHED = 1 << 20
 
 

@@ -1,4 +1,4 @@
-"""Greetings, thanks and closings of letters, which say nothing of what a text is about."""
+"""Greetings, thanks and closings of letters, which say nothing about the subject of a text."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ OWN = {
         *(Softmax, Cosine, Triplet, MNRL, GPL, CrossEncoder, Distil),
     )
 }
-"""The methods of this package: those that read documents, single sentences, and labels or pairs."""
+"""The methods of this package: for documents, for single sentences, and for labels or pairs."""
 
 
 class _Methods(Mapping[str, Method]):

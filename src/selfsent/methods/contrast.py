@@ -111,8 +111,8 @@ def nt_xent(pairs: Sequence[Tensor], targets: Sequence[Tensor], temperature: flo
     """−Σ log exp(cos(z, h′)/τ) / Σ exp(cos(z, h)/τ), over both views of every sentence (Chen et al. 2020, eq. 1).
 
     Args:
-        pairs: two tensors (n, d): what looks for the second view, made of the first; and the reverse.
-        targets: two tensors (n, d): what is found of the first and of the second view; `pairs` with one network.
+        pairs: two tensors (n, d): the vectors that search for the second view, made of the first; and the reverse.
+        targets: two tensors (n, d): vectors of the first and of the second view, to be found; `pairs` with one network.
         temperature: τ.
         views: the two views. What z was made from is no candidate, as no equal text is.
 

@@ -16,7 +16,7 @@ from selfsent.models.encoder import Encoder
 
 
 class _Reading:
-    """What an encoder makes within one pass of a learner: computed once, read again for every size.
+    """The vectors of one pass of a learner: computed once, read again for every size.
 
     Args:
         encoder: until `end`, it answers with this.
@@ -50,7 +50,7 @@ class Matryoshka(Learner):
 
     A cut vector has zeros in place of its end: its cosines, products and distances are those of the beginning alone,
     and layers of the learner that expect its width read it as well. The encoders themselves run once, whatever the
-    number of sizes. `fixed` encoders are read whole: what a base or a teacher knows is the aim for every size.
+    number of sizes. `fixed` encoders are read whole: the knowledge of a base or a teacher is the aim for every size.
 
     Example:
         >>> model.sizes = (384, 64)
@@ -61,7 +61,7 @@ class Matryoshka(Learner):
     """
 
     def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
-        """The losses of all sizes, added; the count is that of one of them."""
+        """The losses of all sizes, added; the count is of one of them."""
         trained = [part for part in self.modules() if isinstance(part, Encoder)]
         readings = [_Reading(each, whole=each in self.fixed) for each in (*trained, *self.fixed)]
         try:

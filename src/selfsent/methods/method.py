@@ -41,7 +41,7 @@ class Labels:
         kind: `class`, as 0, 1, ...; or `score`, as in the corpus.
         classes: the largest number of classes; None for as many as there are.
         scale: divisor of the scores.
-        low: the least score, once divided.
+        low: minimum score, after division.
         high: the largest score, once divided.
         hint: end of the error for a corpus without such labels.
     """
@@ -117,7 +117,7 @@ class Learner(nn.Module):
     exactly and synchronised between processes.
 
     Args:
-        model: the encoder; what is saved at the end.
+        model: the encoder, which is saved at the end.
         options: the method's own options.
     """
 
@@ -188,7 +188,7 @@ class Learner(nn.Module):
 
     @staticmethod
     def at_rate(rate: float, module: nn.Module, groups: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Parameter groups, with those of a module in groups of their own, at a rate of their own."""
+        """Parameter groups, with the parameters of a module in groups of their own, at a rate of their own."""
         apart = set(module.parameters())
         split = [
             {**group, **own_rate, "params": [each for each in group["params"] if (each in apart) is bool(own_rate)]}
@@ -251,7 +251,7 @@ class Method:
 
     @property
     def described(self) -> dict[str, str]:
-        """Its `title` in full, its `objective` in one line, and its `citation`: authors, year, where published."""
+        """The `title` in full, the `objective` in one line, and the `citation`: authors, year, where published."""
         paragraphs = [" ".join(part.split()).rstrip(".") for part in (self.options.__doc__ or "").split("\n\n")]
         return dict(zip(("title", "objective", "citation"), paragraphs, strict=False))
 

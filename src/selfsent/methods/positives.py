@@ -1,4 +1,4 @@
-"""What the two views of a sentence read: itself, neighbours, surroundings or documents, and the noise on them."""
+"""Texts of the two views of a sentence: itself, neighbours, surroundings or documents, and the noise on them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ViewOptions(MethodOptions):
 
     positives: str = setting("itself", POSITIVES)
     within: int = setting(1, "how many sentences away a neighbour, or the surroundings, may be", minimum=1)
-    span: int = setting(1, "most sentences in a view that reads neighbours, drawn anew each time", minimum=1)
+    span: int = setting(1, "maximum number of sentences in a view that reads neighbours, redrawn each time", minimum=1)
     overlap: bool = setting(False, "the two spans may share sentences")
     kept: float = setting(0.1, "share of sentences that stay in their surroundings", minimum=0.0, maximum=1.0)
     delete_words: float = setting(0.0, "share of the words deleted from each view", minimum=0.0, maximum=0.95)
@@ -76,7 +76,7 @@ class ViewOptions(MethodOptions):
 
     @property
     def sides(self) -> tuple[ViewSide, ViewSide]:
-        """What the texts of the two views are."""
+        """Roles of the texts of the two views."""
         return ("symmetric", "symmetric") if SEARCHED.isdisjoint(self.kinds) else ("query", "document")
 
     def views(self, second_column: int = 0) -> tuple[View, ...]:

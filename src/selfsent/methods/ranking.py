@@ -121,7 +121,7 @@ class Cropping(Neighbours):
     """
 
     within: int = setting(10, "how many sentences away the other crop may be", minimum=1)
-    span: int = setting(2, "sentences in a crop at most, drawn anew each time", minimum=1)
+    span: int = setting(2, "maximum number of sentences in a crop, redrawn each time", minimum=1)
     overlap: bool = setting(True, "the two crops may share sentences")
     both_directions: bool = setting(False, "the other crop must find its partner, too; the mean of both losses")
 

@@ -36,7 +36,7 @@ _PLAIN_LORA = {
     *("ensure_weight_tying", "megatron_core", "peft_type", "peft_version", "qalora_group_size", "r"),
     *("rank_pattern", "revision", "runtime_config", "target_modules", "task_type", "use_rslora"),
 }
-"""What an adapter's configuration may say while W + s B A, biases included, is all that is computed.
+"""Keys of an adapter's configuration with which W + s B A, biases included, is all that is computed.
 
 Any other name, of a newer peft too, may stand for another sum (DoRA), other layers, or weights beside the adapter's.
 """
@@ -66,7 +66,7 @@ def resolve(base: str | os.PathLike[str]) -> Path:
         return directory
     directory = Path(name).expanduser()
     if directory.name == "model" and not directory.exists() and (directory.parent / "run.json").is_file():
-        directory = directory.parent  # its error gives the reason
+        directory = directory.parent  # the error of the hub gives the reason
     if directory.is_dir():
         found = _model_in(directory)
     elif directory.exists():
@@ -144,7 +144,7 @@ def refuse_unsafe(directory: Path) -> None:
             problem = f"{min(pickles)} is a pickle, which may run code when it is opened: only safetensors are read"
             convert = "convert it if you trust it: SentenceTransformer(MODEL).save(DIRECTORY)"
             raise BaseEncoderError(f"{problem}; ask for a safetensors version, or {convert}")
-        for file in sorted(folder.glob("*.safetensors.index.json")):  # by its end a part is read as what it is
+        for file in sorted(folder.glob("*.safetensors.index.json")):  # a part is read by its suffix
             parts = read_json(file).get("weight_map")
             if not isinstance(parts, dict) or not all(_PART.fullmatch(str(part)) for part in parts.values()):
                 problem = f"{file} names weights that are no safetensors file beside it: ask for another copy"
@@ -204,7 +204,7 @@ def below_adapter(directory: Path) -> Path | None:
 
 
 def known_elsewhere(base: str) -> str:
-    """What other programs find the transformer of a base by: its hub id, or its absolute path on this machine."""
+    """Name of the transformer of a base for other programs: its hub id, or its absolute path on this machine."""
     folder = transformer_folder(resolve(base))
     made = base in SHIPPED or NewBase.named(base) or extensions.prefixed("bases", base)
     return str(folder.absolute()) if made or folder != resolve(base) or Path(base).exists() else base
@@ -220,6 +220,6 @@ def weights_digest(directory: Path) -> str:
 
 
 def weights_of(directory: Path) -> list[Path]:
-    """The safetensors files of a model, those of the base below its adapter included."""
+    """The safetensors files of a model, and of the base below its adapter."""
     folders = [directory, *([below] if (below := below_adapter(directory)) else [])]
     return [file for folder in folders for file in sorted(folder.rglob("*.safetensors"))]

@@ -55,7 +55,7 @@ def into_bfloat16(model: Encoder) -> Encoder:
 
 
 def in_bfloat16(transformer: Any) -> None:
-    """Compute a transformer under autocast, whoever calls it, with results in float32."""
+    """Compute a transformer under autocast for any caller, with results in float32."""
     forward = type(transformer).forward
 
     @functools.wraps(forward)

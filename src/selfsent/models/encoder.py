@@ -282,7 +282,7 @@ class Encoder(nn.Module):
         return in_parts(encode, len(packed), size, weights)
 
     def twin(self) -> Encoder:
-        """A copy with weights of its own but for those below an adapter, and without language-model head."""
+        """A copy with its own weights, but shared ones below an adapter, and without language-model head."""
         return copy.deepcopy(self, {id(self.language_model_head): None, **{id(each): each for each in self.frozen}})
 
     def require_transformer(self, why: str) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from selfsent.models.encoder import Encoder
 
     Model = Encoder | Table
-    """What encodes: an encoder in torch, or a table without."""
+    """An encoder in torch, or a table without torch."""
 
 logger = logging.getLogger(__name__)
 

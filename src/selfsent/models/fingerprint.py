@@ -61,7 +61,7 @@ def share_space(one: tuple[str, str], other: tuple[str, str]) -> bool:
     """Whether vectors of two encoders can be compared: one learned the space of the other, or both that of a third.
 
     Args:
-        one: its fingerprint, and that of the encoder whose space it learned, or an empty string.
+        one: its fingerprint, and the fingerprint of the encoder whose space it learned, or an empty string.
         other: likewise.
     """
     return not {*one}.isdisjoint({*other} - {""})

@@ -18,7 +18,7 @@ from selfsent.models.dropout import without_dropout
 from selfsent.models.encoder import Encoder
 
 SENTENCES = 128
-"""Most sentences in a probe."""
+"""Maximum number of sentences in a probe."""
 
 
 @dataclass(frozen=True)

@@ -115,7 +115,7 @@ def into_int8(model: Encoder) -> Encoder:
         model: an encoder in float32. It is changed, and returned.
 
     Raises:
-        BaseEncoderError: its vectors differ too much from those in float32.
+        BaseEncoderError: its vectors differ too much from float32.
     """
     model.requires_grad_(False).eval()
     examples = _examples(model)

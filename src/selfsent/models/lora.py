@@ -51,7 +51,7 @@ def put_lora(model: Encoder, rank: int, base: str) -> None:
     Args:
         model: the encoder. What follows the transformer is trained as ever.
         rank: r.
-        base: what plain sentence-transformers finds the transformer by, for an adapter that is saved.
+        base: name of the transformer for plain sentence-transformers, for an adapter that is saved.
 
     Raises:
         SettingsError: the adapter of the base has another rank.
@@ -76,7 +76,7 @@ def put_lora(model: Encoder, rank: int, base: str) -> None:
 def halve(model: Encoder) -> None:
     """Keep the frozen matrices in bfloat16, in which they are multiplied anyway, and the word embeddings.
 
-    The transformer computes in bfloat16 from here on, whoever calls it. Biases and norms outside of linear layers, and
+    The transformer computes in bfloat16 from here on, for any caller. Biases and norms outside of linear layers, and
     the adapter, stay in float32.
     """
     for part in _adapted(model).values():

@@ -1,4 +1,4 @@
-"""An encoder for what encodes: a table without torch, any other as it is trained."""
+"""An encoder for encoding: a table without torch, any other as it is trained."""
 
 from __future__ import annotations
 

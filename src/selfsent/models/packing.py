@@ -1,4 +1,4 @@
-"""Texts as packed batches, and what an encoder makes of these: without padding, in sentences of like length."""
+"""Texts as packed batches, and their vectors: without padding, in sentences of similar length."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def tokens_at_once(model: Encoder) -> int:
 
 
 def packs_of(model: Encoder, texts: Sequence[str], prompt: str) -> list[Pack]:
-    """Packed batches of sentences of similar length, without those that have no token."""
+    """Packed batches of sentences of similar length, without sentences that have no token."""
     texts, limit = [prompt + text for text in texts] if prompt else texts, model.tokenizer.model_max_length
     if isinstance(model, StaticEncoder):
         rows = np.arange(len(texts))  # empty texts too: modules after the table may map zeros elsewhere
@@ -55,7 +55,7 @@ def _joined(lists: Sequence[Sequence[int]]) -> NDArray[np.int64]:
 
 @torch.inference_mode()
 def compute(model: Encoder, packs: Sequence[Pack], count: int) -> NDArray[np.float32]:
-    """The vectors of the `count` sentences of one chunk, without dropout; zeros for those that are in no pack."""
+    """The vectors of the `count` sentences of one chunk, without dropout; zeros for sentences in no pack."""
     vectors = np.zeros((count, model.embedding_size), dtype=np.float32)
 
     def fill(pack: Pack) -> None:

@@ -14,7 +14,7 @@ from selfsent.models.int8 import into_int8
 from selfsent.settings import Precision
 
 _GAIN = 1.2
-"""Least speed-up of products by bfloat16 that pays for converting weights and states."""
+"""Minimum speed-up of products by bfloat16 that pays for converting weights and states."""
 _TIMES = 5
 
 

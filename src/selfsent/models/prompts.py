@@ -1,4 +1,4 @@
-"""Prompts: what a model is given in front of a query, of a document, and of a text where all are of one kind."""
+"""Prompts: texts in front of a query, of a document, and of a text where all are of one kind."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Prompts:
 
     @classmethod
     def of(cls, directory: Path, query: str | None = None, document: str | None = None, keep: bool = True) -> Self:
-        """The prompts of a saved model, but for those given here; none where its own are not kept.
+        """The prompts of a saved model, unless given here; none where its own are not kept.
 
         Raises:
             SettingsError: one is given, and none are to be kept.

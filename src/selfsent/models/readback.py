@@ -24,7 +24,7 @@ TEXTS = (
     "It rains.",
 )
 TOLERANCE = 1e-4
-"""Largest difference of a number to that of the model in memory, where the longest of the vectors has length 1."""
+"""Maximum difference of a number to the model in memory, where the longest of the vectors has length 1."""
 _OTHER_DEVICE = 10
 """How much larger it may be where the model in memory is on a GPU, whose sums are others."""
 
@@ -93,7 +93,7 @@ def _texts_for(model: Encoder) -> list[str]:
 
 
 def _outputs(model: Any, texts: list[str]) -> NDArray[np.float32]:
-    """What a model gives for texts: (texts, d) vectors, or scores of pairs."""
+    """Outputs of a model for texts: (texts, d) vectors, or scores of pairs."""
     if isinstance(model, StaticEncoder):
         return encode(model, texts)
     if hasattr(model, "predict"):

@@ -24,7 +24,7 @@ PIECES = 1.6
 of 24 kinds, 1.85 to 3.2 for German, French, Spanish and Turkish; a multilingual one has 1.3 to 1.4 for three of these
 (docs/log)."""
 _FEWEST = 50
-"""Least words for a mean."""
+"""Minimum number of words needed for an average."""
 _LINE = 20
 """Words tokenised together: even in many pieces they fit into an encoder."""
 _ONE_LANGUAGE = range(8_000, 60_000)
@@ -59,7 +59,7 @@ def unknown_share(model: Model, texts: Sequence[str]) -> float:
 def pieces_of_a_word(model: Model, texts: Sequence[str]) -> float:
     """Mean number of tokens of a word of three letters or more; 0 where there are too few words.
 
-    Scripts without spaces, and names in capitals, are left out: what a word is there the tokenizer alone knows.
+    Scripts without spaces, and names in capitals, are left out: only the tokenizer knows the words there.
     """
     words = [word for text in texts for word in _WORD.findall(text) if not (word.isupper() or UNSPACED.search(word))]
     lines = [" ".join(words[begin : begin + _LINE]) for begin in range(0, len(words), _LINE)]

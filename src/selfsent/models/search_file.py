@@ -1,4 +1,4 @@
-"""What the directory of an encoder says of searches with it."""
+"""Search settings in the directory of an encoder."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A table of token vectors without torch: numpy, tokenizers and safetensors start in a tenth of its time.
 
-What encodes with a table loads it here. Training needs `selfsent.models.static`, which has the same table in torch.
+Commands that encode with a table load it here. Training needs `selfsent.models.static`, the same table in torch.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ CONFIG, WEIGHTS = "config_sentence_transformers.json", "model.safetensors"
 PLAIN = {"__version__", "default_prompt_name", "model_type", "prompts", "similarity_fn_name"}
 """Keys of the configuration that a table may have."""
 _KINDS = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I64": "<i8", "I32": "<i4", "I8": "i1", "U8": "u1"}
-"""Types of safetensors in numpy, which has no bfloat16: its bits are those of the first half of a float32."""
+"""Types of safetensors in numpy, which has no bfloat16: its bits are the first half of a float32."""
 _USUAL = {"module_input_name": "sentence_embedding", "module_output_name": "sentence_embedding", "use_residual": False}
-"""What the configuration of a module may say, because it is what it does without."""
+"""Values of a module's configuration that equal its defaults."""
 _TOGETHER = 1 << 9
 """Rows of the table that are converted at a time: they stay in the processor's cache."""
 _FEW = 1 << 18
@@ -71,7 +71,7 @@ class Rows:
 
 
 class Table:
-    """An encoder whose vector of a sentence is the mean of its tokens' vectors, and what follows the mean.
+    """An encoder whose vector of a sentence is the mean of its tokens' vectors, and modules after it.
 
     Vectors are those of sentence-transformers' `StaticEmbedding`. It encodes as other encoders of selfsent do, through
     `selfsent.models.encoding`.
@@ -152,7 +152,7 @@ class Table:
 
     @property
     def unknown(self) -> int | None:
-        """The token that stands for what is not in the vocabulary, if there is one."""
+        """The token for unknown words, if there is one."""
         name = getattr(self.tokenizer.model, "unk_token", None)
         if name is not None:
             found: int | None = self.tokenizer.token_to_id(name)
@@ -187,7 +187,7 @@ class Table:
         return means
 
     def vectors(self, texts: Sequence[str]) -> Vectors:
-        """(n, e) vectors of texts; zeros for a text without tokens, or what modules after the mean make of them."""
+        """(n, e) vectors of texts; zeros, mapped by any modules after the mean, for a text without tokens."""
         return self.vectors_of(self.tokens(texts))
 
     def cut(self, size: int) -> None:
@@ -204,7 +204,7 @@ class Table:
 
 
 class Module:
-    """What follows the mean.
+    """A module after the mean.
 
     Args:
         kind: name of its class in sentence-transformers.
@@ -275,7 +275,7 @@ def _module(directory: Path, about: dict[str, Any]) -> Module | None:
 
 
 def _rows(path: Path) -> Rows | None:
-    """The rows in a file of weights; None for other weights than those of a table."""
+    """The rows in a file of weights; None for other weights than a table's."""
     names = _names(path)
     if names == {"embedding.weight"}:
         return Rows(*_array(path, "embedding.weight"))

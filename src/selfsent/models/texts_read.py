@@ -1,4 +1,4 @@
-"""The record of what a model has read: short hashes of sentences, saved beside its weights, and never text.
+"""The record of the texts that a model has read: short hashes of sentences, saved beside its weights, and never text.
 
 Whoever examines a model asks it whether texts are among those that it was trained on. A sentence is the unit, as it
 is the same whether documents were split or whole, and in columns of their own or joined: only letters and digits are
@@ -149,7 +149,7 @@ class TextsRead:
 
 
 def _units(text: str, joined: bool) -> Iterator[list[int]]:
-    """The hashes of each sentence: its own, and those of the ends of the first one if a title may be before it."""
+    """The hashes of each sentence, and of the ends of the first one if a title may be before it."""
     for number, sentence in enumerate(split_sentences(text)):
         ends = [sentence]
         if joined and not number:

@@ -13,7 +13,7 @@ from selfsent.foreign.transformers import adapter_weights, drawn_at_random, tell
 
 _ADAPTER = "adapter_model.safetensors"
 _NAMED = 3
-"""Most names of weights in a message."""
+"""Maximum number of names of weights in a message."""
 
 
 def require_weights(model: Any, directory: str | Path) -> None:
@@ -50,7 +50,7 @@ def require_weights(model: Any, directory: str | Path) -> None:
 
 
 def prefix_of(names: Collection[str], missing: Iterable[str]) -> str:
-    """What stands before all missing names in a file; empty where nothing does."""
+    """Common prefix in a file of all missing names; empty without one."""
     first, *others = missing
     for name in sorted(names):
         prefix = name.removesuffix(first)
@@ -60,7 +60,7 @@ def prefix_of(names: Collection[str], missing: Iterable[str]) -> str:
 
 
 def _names_in(folder: Path, pattern: str = "*.safetensors") -> set[str]:
-    """The names of the weights in files of a folder and of those in it."""
+    """The names of the weights in files of a folder and its subfolders."""
     names = set[str]()
     for file in folder.rglob(pattern):
         with safe_open(str(file), framework="pt") as tensors:

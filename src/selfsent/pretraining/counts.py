@@ -23,7 +23,7 @@ _FREQUENT = 1e-3
 _WORD_NORM, _POSITION_NORM = 0.69, 0.57
 """Mean norm of the words' and of the positions' part of an embedding."""
 _PEAK = 6.4
-"""Attention score of the neighbour a head looks at; that of the others is near zero."""
+"""Attention score of the neighbour a head looks at; the others' scores are near zero."""
 _LINEAR = 2.5
 """Offset into the linear part of GELU, so that states pass it; the layer norm after it removes the offset."""
 

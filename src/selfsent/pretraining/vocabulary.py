@@ -33,7 +33,7 @@ _ACCENTS = (
 """Combining accents, and the signs of Hebrew and Arabic that readers do without; those of Japanese, Thai and
 Indic scripts make another word."""
 _UNSPACED_PART = rf"[\p{{Thai}}\p{{Lao}}\p{{Myanmar}}\p{{Khmer}}\p{{Hiragana}}\p{{Katakana}}]{{1,{_LONGEST_WORD}}}"
-"""What is a word where words have no spaces between them: WordPiece takes a whole sentence for an unknown one."""
+"""Words where no spaces divide them: WordPiece takes a whole sentence for an unknown word."""
 
 
 Text = Corpus | str | Path | Sequence[str] | Callable[[], Corpus]

@@ -30,7 +30,7 @@ class StageRun:
 
     @property
     def figures(self) -> dict[str, float]:
-        """Its scores by task, their average, and the scores of its run."""
+        """Scores by task, their average, and the scores of the run."""
         scored = self.evaluation or {}
         found = {task: float(score["score"]) for task, score in scored.get("scores", {}).items()}
         found |= {AVERAGE: float(scored[AVERAGE])} if scored.get(AVERAGE) is not None else {}

@@ -117,7 +117,7 @@ class _Runner:
     """Checks the data of a recipe, trains its stages, and scores their models.
 
     Args:
-        recipe: what to run.
+        recipe: to run.
         data: a mirror of the data sets; SELFSENT_DATA by default.
         progress: receives the progress of all stages.
     """
@@ -193,7 +193,7 @@ class _Runner:
         return f"{kind}:{located(file, self.mirror)}{WITH_WORDS if alone else ''}"
 
     def run(self, runs: RunSet) -> Iterator[StageRun]:
-        """Run every stage; those from the first on folds once per fold."""
+        """Run every stage; from the first on folds on, once per fold."""
         path, base = runs.path, self.recipe.base
         if self.recipe.encoder:
             yield StageRun("encoder", None, self._score(self._encoder(), self.recipe.tasks, path, "the encoder"))

@@ -37,7 +37,7 @@ class Stage:
     """One training of a recipe.
 
     Args:
-        name: its name, and that of its directory.
+        name: of the stage, and of its directory.
         method: the learning method.
         source: of the corpus, as for `read_corpus`, or `FOLD`.
         reading: options of `read_corpus`.

@@ -52,7 +52,7 @@ def cluster_page(
         own = [names[number] for number in found.cluster[rows].tolist()]
         cells = inputs.describe(np.asarray(inputs.first[rows]))
         metadata = {name: values for name, values in cells.items() if name not in ("row", "sentence")}
-        # What a reader may colour by: columns with few values, as labels have.
+        # Colours to choose from: columns with few values, as labels have.
         few = {name: list(map(str, values)) for name, values in metadata.items() if 1 < len(set(values)) <= GROUPS}
         about_each = {**metadata, "group": own} if metadata else {"row": cells["row"], "group": own}
         heads = [

@@ -15,12 +15,12 @@ _FAMILIES, _DIFFERENCES, _LONGEST = 1000, 20, 1000
 
 
 def families_page(rows: Iterable[Mapping[str, Any]], read: int, found: Deduplicated, about: Mapping[str, Any]) -> str:
-    """The page: a line for each family, with the text that is kept and what differs in the others.
+    """The page: a line for each family, with the text that is kept and the differences of the others.
 
     Args:
         rows: the families, from `table_rows`.
         read: number of rows of the input.
-        found: what was found.
+        found: the families.
         about: details by name, shown below.
     """
     families = []

@@ -81,7 +81,7 @@ def map_of(
         colours: groupings to colour the dots by: n names each, by title.
         what: noun for the sentences, as in `sentences`.
         total: number they were drawn from.
-        heads: what is shown above each text, such as its id, and found by a search; nothing if empty.
+        heads: headings above each text, such as its id, and found by a search; nothing if empty.
         sizes: of the groups in all `total`, by title; by default those among the texts.
     """
     drawn = "" if len(vectors) == total else f" of {total:,}"

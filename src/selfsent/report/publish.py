@@ -32,7 +32,7 @@ def published_card(directory: Path, repository: str, licence: str | None = None)
     Args:
         directory: of the model.
         repository: where it will be.
-        licence: in place of that of its base.
+        licence: in place of its base's.
 
     Raises:
         RunError: it has no card of selfsent's.
@@ -69,7 +69,7 @@ def publish(
         repository: as `user/name` or `organisation/name`.
         public: whether all may read it.
         licence: as the hub spells it, such as `apache-2.0`; by default that of the base, if its card says one.
-        update: put a new version into a repository that is there; who may read it stays as it is.
+        update: put a new version into a repository that is there; access to it is unchanged.
         texts_read: send the record of what the model has read, too: short hashes of sentences, by which who has a text
             can ask whether it was among them.
 
@@ -108,7 +108,7 @@ def publish(
         what += "; the repository is there already, so give `update` the next time"
         operations = [CommitOperationAdd(name, content) for name, content in files.items()]
         api.create_commit(repository, operations, commit_message="Model trained by selfsent")
-    except Exception as error:  # the hub's, and those of its HTTP library, which change between versions
+    except Exception as error:  # errors of the hub, and of its HTTP library, which change between versions
         status = error.response.status_code if isinstance(error, HfHubHTTPError) else 0
         raise OutputError(f"{what}: {_STATUS.get(status) or first_line(error)}") from error
     return str(made), list(files)

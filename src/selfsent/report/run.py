@@ -38,7 +38,7 @@ class Run:
     search_scores: dict[str, Any] | None = None
 
     def __fspath__(self) -> str:
-        """Its directory, so that a run can be passed as a model."""
+        """The directory, so that a run can be passed as a model."""
         return str(self.directory)
 
     def __str__(self) -> str:

@@ -87,7 +87,7 @@ class LexicalScorer(Scorer):
 class Hybrid(Scorer):
     """Hybrid search with a scorer: cosine + weight · BM25; for pairs cosine + 0.5 · TF-IDF, which is symmetric.
 
-    Document frequencies are those of the texts to search, or of both sides of the pairs.
+    Document frequencies are counted in the texts to search, or in both sides of the pairs.
 
     Args:
         scorer: one with vectors.

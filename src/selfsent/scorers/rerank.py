@@ -124,7 +124,7 @@ class _Rows:
         return self
 
     def __matmul__(self, other: _Rows) -> Vectors:
-        """(q, n) scores, those of candidates above all others."""
+        """(q, n) scores, of candidates above all others."""
         found = inner(self.first, other.first)
         chosen = top_k(found, self.reranker.candidates)
         again = self.reranker.scores(self.texts, [[other.texts[row] for row in rows] for rows in chosen])

@@ -54,7 +54,7 @@ class Scorer:
         self.lexical_weight = SEARCH_WEIGHT["transformer"]
         """Weight of BM25 relative to its cosine."""
         self.texts_read = TextsRead()
-        """The record of what the model was trained on."""
+        """The record of the texts that the model was trained on."""
         self._rows: dict[str, int] = {}
         self._vectors: Vectors = np.zeros((0, 0), np.float32)
         """Vectors of the texts in `_rows`, with spare capacity."""

@@ -184,7 +184,7 @@ def centres_of(vectors: NDArray[np.float32], cluster: NDArray[np.int64]) -> NDAr
 def _nearest(
     vectors: NDArray[np.float32], centres: NDArray[np.float32], cluster: NDArray[np.int64] | None = None
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """The nearest centre of each row, or that of its cluster if it has one, and the cosine to it: (n,) each."""
+    """The nearest centre of each row, or its cluster's if it has one, and the cosine to it: (n,) each."""
     found, cosine = np.empty(len(vectors), np.int64), np.empty(len(vectors), np.float32)
     for start in range(0, len(vectors), BLOCK):
         part = slice(start, start + BLOCK)

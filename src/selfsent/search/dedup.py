@@ -1,4 +1,4 @@
-"""A corpus without near-copies: which rows stay, and the families of those that go."""
+"""A corpus without near-copies: the rows that stay, and the families of near-copies."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Integers = NDArray[np.int64]
 Level = Literal["exact", "near", "meaning"]
 
 THRESHOLDS: dict[Level, float] = {"exact": 1.0, "near": 0.8, "meaning": 0.85}
-"""Least similarity of near-copies where none is given."""
+"""Minimum similarity of near-copies where none is given."""
 NEWEST = "newest:"
 _BLOCK, _TILE = 1024, 8192
 _BEST = 16
@@ -37,13 +37,13 @@ _BEST = 16
 
 @dataclass(frozen=True)
 class Deduplicated:
-    """What stays of a corpus.
+    """The rows of a corpus that stay, and the families of copies.
 
     Args:
-        kept: (k,) rows of the input that stay, ascending; those without text among them.
+        kept: (k,) rows of the input that stay, ascending; rows without text among them.
         families: of two rows or more, by ascending kept row.
         level: how copies were told.
-        threshold: least similarity of a copy to the row that is kept.
+        threshold: minimum similarity of a copy to the row that is kept.
     """
 
     kept: Integers
@@ -80,7 +80,7 @@ class Similarity:
         corpus: the texts.
         vectors: (n, d) of length 1; None for words alone.
         lexical_weight: of the words, with vectors.
-        language: of the stemmer, with vectors; by default that of most texts.
+        language: of the stemmer, with vectors; by default the language of most texts.
     """
 
     def __init__(
@@ -130,7 +130,7 @@ def deduplicate(
     Args:
         corpus: the texts, with the column of `newest` among its metadata.
         level: `exact`: equal once cleaned; `near`: nearly the same words; `meaning`: alike to an encoder, and by words.
-        threshold: least similarity, 0 to 1; None for that of the level.
+        threshold: minimum similarity, 0 to 1; None for the level's.
         keep_row: the row of a family that stays: `first`, `longest`, or `newest:COLUMN`, the one with the latest date
             or largest number; the first among equals.
         guard: changes that no two texts of a family may have.

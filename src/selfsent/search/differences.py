@@ -1,4 +1,4 @@
-"""What differs between a text and its near-copy, and changes that make another text of it."""
+"""Differences between a text and its near-copy, and changes that make another text of it."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _COMPARED, _CHANGES, _LONGEST = 600, 6, 60
 
 
 def differences(kept: str, other: str) -> str:
-    """What differs between two texts, in words: `42 → 43`, `+ not`, `− today`.
+    """Differences between two texts, in words: `42 → 43`, `+ not`, `− today`.
 
-    Capitals and white space do not count. What two texts share at both ends is passed over; of the rest some hundred
+    Capitals and white space do not count. Common words at both ends are passed over; of the rest some hundred
     words are compared.
 
     Args:
@@ -62,7 +62,7 @@ def _joined(tokens: Sequence[str]) -> str:
 
 
 def is_guarded(one: str, other: str, guards: Sequence[Guard]) -> bool:
-    """Whether two texts differ in what a guard forbids.
+    """Whether two texts differ in a way that a guard forbids.
 
     `numbers`: a number of one became another; a number that was only added or cut does not count. `negations`: one has
     more of `not`, `never`, `without` and the like.

@@ -1,4 +1,4 @@
-"""Families of near-copies: a text that is kept, and those that are close to it."""
+"""Families of near-copies: a text that is kept, and texts that are close to it."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Family:
 
     Args:
         kept: the row that stays.
-        others: those that go, ascending.
+        others: rows that go, ascending.
         scores: (others,) similarity of each to the kept row; 1 for exact copies.
     """
 

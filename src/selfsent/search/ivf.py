@@ -25,7 +25,7 @@ _SAME = 1e-5
 class IVF:
     """Inverted file of unit vectors: a search visits some lists, and misses neighbours in others.
 
-    Cosines are those of the stored vectors, in 16 bits within 0.0001 of float32, in 8 bits within 0.01.
+    Cosines are of the stored vectors, in 16 bits within 0.0001 of float32, in 8 bits within 0.01.
 
     Args:
         index: of faiss.
@@ -41,7 +41,7 @@ class IVF:
         """A trained, empty index.
 
         Args:
-            sample: (m, d) unit vectors, a random sample of those to add; see `training_rows` for m.
+            sample: (m, d) unit vectors, a random sample of the vectors to add; see `training_rows` for m.
             rows: number of vectors to add.
             seed: of the centroids.
             precision: of the vectors.

@@ -149,8 +149,8 @@ def approximate_pairs(
 ) -> tuple[list[Pair], float | None]:
     """Pairs of rows with large cosines, best first, and the recall.
 
-    An IVF compares each vector with those of 16 lists, so some pairs are missed. The recall is the share found of the
-    `top` best pairs with a sentence from a random sample.
+    An IVF compares each vector with the vectors of 16 lists, so some pairs are missed. The recall is the share found of
+    the `top` best pairs with a sentence from a random sample.
 
     Args:
         vectors: (n, d) of length 1.

@@ -31,9 +31,9 @@ from selfsent.serving.requests import EmbeddingsRequest, SearchRequest, openapi,
 _SECURITY = {"x-content-type-options": "nosniff", "referrer-policy": "no-referrer", "cache-control": "no-store"}
 _SECURITY |= {"cross-origin-resource-policy": "same-origin", "x-frame-options": "DENY"}
 _NOTHING = "default-src 'none'; frame-ancestors 'none'"
-"""What a browser may do with an answer that is no page."""
+"""Content policy of answers that are no page."""
 _THREADS = 4
-"""Most batches at a time; measured on two cores, where it is two."""
+"""Maximum number of batches at a time; measured on two cores, where it is two."""
 _HEARD = 8
 """How many times the largest body is read and thrown away: most clients hear an answer only when they have sent all."""
 
@@ -42,7 +42,7 @@ def application(engine: Engine, limits: Limits, token: str | None = None, names:
     """The service as an ASGI application.
 
     Args:
-        engine: what answers.
+        engine: answers requests.
         limits: of requests.
         token: that clients must send; None for none.
         names: the host names that requests may carry; none for any. A page of elsewhere can point its own name at this
@@ -82,7 +82,7 @@ class _Service:
             answer = _refusal(400, str(error))
         except (TimeoutError, asyncio.QueueFull):
             answer = _refusal(503, "busy: come again in a second", {"retry-after": "1"})
-        except Exception as error:  # its message may hold a text
+        except Exception as error:  # the message may hold a text
             sys.stderr.write(f"selfsent serve: {type(error).__name__} while answering {scope['path']}\n")
             answer = _refusal(500, "an error of the service")
         answer.headers.update(_SECURITY)

@@ -9,16 +9,16 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 TOGETHER = 64
-"""Most pieces of work in a batch."""
+"""Maximum number of pieces of work in a batch."""
 CHARACTERS = 1 << 17
-"""Most characters of a batch, unless its first piece has more."""
+"""Maximum number of characters of a batch, unless its first piece has more."""
 
 
 Work = Callable[[Sequence[Any]], Sequence[Any]]
 
 
 class Batcher:
-    """A bounded queue in front of a few threads. A batch is what came during the last one: none waits to fill.
+    """A bounded queue in front of a few threads. A batch is all work that came during the last one: none waits to fill.
 
     Args:
         work: pieces of work -> a result for each, or an exception.
@@ -81,5 +81,5 @@ class Batcher:
         return batch
 
     def close(self) -> None:
-        """End the threads after what they are at."""
+        """End the threads after their current batches."""
         self._thread.shutdown(wait=True, cancel_futures=True)

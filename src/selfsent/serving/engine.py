@@ -47,8 +47,8 @@ class Engine:
     """An index and its encoder, for a few threads.
 
     Args:
-        index: what is searched.
-        encoder: that of the index.
+        index: to search.
+        encoder: of the index.
     """
 
     def __init__(self, index: Index, encoder: Model) -> None:
@@ -64,7 +64,7 @@ class Engine:
 
     @property
     def about(self) -> dict[str, Any]:
-        """What is searched, in a few words."""
+        """Description of the index, in a few words."""
         columns = {name: kind.__name__ for name, kind in self.index.columns.items() if name != "text"}
         return {"model": self.model, "texts": len(self.index), "columns": columns}
 
@@ -130,7 +130,7 @@ def _spelled(vector: Any, request: EmbeddingsRequest) -> Any:
 
 
 def _kind_of(piece: Piece) -> tuple[Any, ...]:
-    """What the pieces have in common that are computed at once: the method, and what it reads of the first of them."""
+    """Key of pieces that are computed at once: the method, and the settings that it reads of the first of them."""
     if isinstance(piece, SearchRequest):
         return "_search", piece.top, piece.where, piece.lexical_weight
     return "_embed", piece.dimensions, piece.side, piece.encoding_format

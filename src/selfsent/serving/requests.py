@@ -1,4 +1,4 @@
-"""What clients may ask: bodies of requests as dataclasses, read from JSON and described as OpenAPI."""
+"""Bodies of requests as dataclasses, read from JSON and described as OpenAPI."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _SIDES: dict[str, Side | None] = {
     **dict.fromkeys(("document", "passage", "search_document", "retrieval.passage"), "document"),
     **dict.fromkeys(("similarity", "text-matching", "classification", "clustering", "separation"), None),
 }
-"""What texts are, in the words of OpenAI, Cohere, Voyage, NVIDIA and Jina, and their role in a search."""
+"""Kinds of texts in the words of OpenAI, Cohere, Voyage, NVIDIA and Jina, by their role in a search."""
 _RENAMED = {"word_weight": "lexical_weight"}
 """Deprecated names in requests, and the names that replace them."""
 _CONDITIONS = 20, 1000
-"""Most conditions, and characters of one: the database has limits of its own."""
+"""Maximum number of conditions, and of characters of one: the database has limits of its own."""
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from selfsent.errors import SettingsError
 
 CONNECTIONS = 2000
-"""Most connections; further ones are answered 503."""
+"""Maximum number of connections; further ones are answered 503."""
 _HEADERS = 1 << 15
-"""Most bytes in the headers of a request."""
+"""Maximum size of the headers of a request, in bytes."""
 _PATIENCE = 3
 """Time limits until a connection is cut: one to send a request, one to answer it, and one to read the answer."""
 
@@ -56,7 +56,7 @@ class _Impatient(HttpToolsProtocol):
         super().on_header(name, value)
 
     def on_response_complete(self) -> None:
-        self._wait(self.seconds)  # uvicorn closes kindly, and so waits for a client that does not read
+        self._wait(self.seconds)  # uvicorn closes gracefully, and so waits for a client that does not read
         super().on_response_complete()
 
 

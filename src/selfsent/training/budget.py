@@ -35,7 +35,7 @@ class TimeBudget:
 
     Args:
         budget: seconds of the whole run.
-        clock: when it began, and what is kept for afterwards; a resumed run keeps what it had kept.
+        clock: start of the budget, and the time kept for afterwards; a resumed run keeps its own.
         directory: of the run.
         progress: receives the split of the budget.
     """

@@ -112,7 +112,7 @@ class BestCheckpoint:
         Args:
             score: the best one so far; None without any.
             dev: the development score from here on.
-            was: that of the run before.
+            was: development score of the run before.
         """
         kept = by_first(lambda: read_json(self.directory / _PROGRESS).get("score")) if self.keep else score
         if score is not None and dev == was and isinstance(kept, int | float) and kept >= score:

@@ -20,7 +20,7 @@ from selfsent.training.run_config import ModelOptions
 DEFAULT_METHOD = "neighbours"
 """The default method for corpora with documents."""
 _ENOUGH = 0.5
-"""Least share of sentences with a neighbour for training on neighbours: the others are left out."""
+"""Minimum share of sentences with a neighbour for training on neighbours: the others are left out."""
 FOR_SINGLE: tuple[str, Mapping[str, Any]] = ("simcse", {"pooling": "mean", "mlp": False, "crop_words": 0.5})
 """Method and settings for sentences without documents: docs/log. Mean pooling where the base has none of its own."""
 FOR_SINGLE_FROM_ENCODER: tuple[str, Mapping[str, Any]] = ("bootstrap", {"pick_words": 16})
@@ -28,7 +28,7 @@ FOR_SINGLE_FROM_ENCODER: tuple[str, Mapping[str, Any]] = ("bootstrap", {"pick_wo
 LONGEST_DOCUMENT = 512
 """Tokens read of a whole document by default, if the base reads as many."""
 FASTER = 10
-"""Default learning rate of adapters, as a multiple of that of a large encoder: docs/log."""
+"""Default learning rate of adapters, as a multiple of a large encoder's: docs/log."""
 LENGTH = 16.35
 """Mean length of the rows of `bundled`, for which the default rate of tables is chosen."""
 LARGE = 15_000_000
@@ -85,7 +85,7 @@ def default_settings(method: Method, base: BaseInfo, lora: bool = False) -> Sett
         return (
             NEW_STATIC if method.static is STATIC else method.static.replace(learning_rate=method.large_learning_rate)
         )
-    # The step is that of a row of mean length: another scale of the table makes no difference.
+    # The step is for a row of mean length: another scale of the table makes no difference.
     length = base.mean_row_length
     return method.static.replace(learning_rate=float(f"{method.static.learning_rate * length / LENGTH:.2g}"))
 

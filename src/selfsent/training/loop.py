@@ -40,7 +40,7 @@ from selfsent.training.signals import set_by_signals
 TENTHS = 10
 """Checkpoints and scores in a run, where the user does not say how many steps apart."""
 APART = 30.0
-"""Least seconds between two checkpoints, where the user does not say how many steps: less is soon done again."""
+"""Minimum seconds between two checkpoints, where the user does not say how many steps: less is soon done again."""
 KEPT = 2
 """Checkpoints of a run on its way, unless the user says how many."""
 _UNKNOWN = 10**9

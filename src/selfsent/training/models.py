@@ -19,7 +19,7 @@ def save_model(path: Path, save: Callable[[Path], None], model: Encoder) -> None
     Args:
         path: its directory; an existing one is replaced.
         save: writes it into an empty one.
-        model: what it writes.
+        model: to write.
 
     Raises:
         OutputError: it cannot be written, or is another model when it is read; nothing is written then.

@@ -44,11 +44,11 @@ class Plan:
         options: the method's own options.
         settings: of the training.
         base_info: the base encoder.
-        pooling: name of the pooling; None for that of the base, or of a CNN.
-        dropout: dropout rate of the encoder; None for that of its configuration.
+        pooling: name of the pooling; None for the base's, or with a CNN.
+        dropout: dropout rate of the encoder; None for its configuration's.
         whiten: strength of the whitening of the trained encoder at the end; 0 for none.
         ignored: settings the user gave that mean nothing to this method.
-        longest: most steps where the user did not say how long; None for no limit.
+        longest: maximum number of steps where the user gave none; None for no limit.
         head: options of the head that the encoder is given; None to leave it as it is.
         sizes: of vectors that are trained for besides the whole, in descending order.
         lora: rank of the adapters that are trained in place of the transformer; None to train that.
@@ -77,7 +77,7 @@ class Plan:
 
         Args:
             method: the learning method.
-            base: the base encoder; None for the best of those that ship and that the method can train.
+            base: the base encoder; None for the best one that ships and that the method can train.
             **changes: fields of `ModelOptions`, of `Settings`, of the method's options and of the head's.
 
         Raises:
@@ -93,7 +93,7 @@ class Plan:
         if base is None:
             base = default_base(method, {**chosen, **changes}, model)
         info = base if isinstance(base, BaseInfo) else BaseInfo.read(base)
-        # With a head or another pooling, vectors differ from those that the base was trained to make.
+        # With a head or another pooling, vectors differ from the ones that the base was trained to make.
         same = head is None and pooling in (None, info.pooling)
         knows = same and info.is_sentence_encoder
         given = chosen if preset else method.for_encoders if knows else {}
@@ -193,7 +193,7 @@ class Plan:
 
     @property
     def defaults(self) -> dict[str, dict[str, Any]]:
-        """Defaults of options and settings, by section: what a run of an older version did without them."""
+        """Defaults of options and settings, by section: the behaviour of older versions, which lack them."""
         sections = {"options": self.method.options, "settings": Settings}
         return {
             section: {item.name: item.default for item in dataclasses.fields(kind) if item.default is not MISSING}
@@ -278,7 +278,7 @@ def default_plan(corpus: Corpus, base: BaseInfo | str | Path | None, **given: An
 
 
 def _changed(method: Method, start: Settings, changes: Mapping[str, Any]) -> tuple[Settings, Any, tuple[str, ...]]:
-    """Settings and options with the changes, and the names of those that a method without steps ignores.
+    """Settings and options with the changes, and the names of the ones that a method without steps ignores.
 
     Raises:
         SettingsError: an unknown name, or a value out of range.

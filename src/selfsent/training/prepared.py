@@ -46,7 +46,7 @@ class PreparedRun:
 
 
 def rows_with_neighbours(plan: Plan, corpus: Corpus, rows: np.ndarray, progress: Progress = SILENT) -> np.ndarray:
-    """The rows to train on: all, or, for views that read neighbours, those with others in their document.
+    """The rows to train on: all, or, for views that read neighbours, rows with others in their document.
 
     Args:
         plan: with the views.

@@ -52,7 +52,7 @@ def make_optimizer(learner: Learner, settings: Settings) -> torch.optim.Optimize
 def _step_by_length(optimizer: torch.optim.Optimizer, table: Tensor) -> None:
     """Give each row of a table a step in proportion to its length at the start: one of mean length steps by the rate.
 
-    Adam moves all rows alike: those that are short so as to say little, such as punctuation's, soon outweighed words.
+    Adam moves all rows alike: short rows, which say little, such as punctuation's, soon outweighed words.
     """
     lengths = table.detach().norm(dim=1, keepdim=True)
     share, before = lengths / lengths.mean(), torch.empty_like(table.data)

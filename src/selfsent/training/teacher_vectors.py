@@ -30,7 +30,7 @@ def cached_vectors(
     device: str = "cpu",
     advance: Counter = lambda count: None,
 ) -> np.ndarray:
-    """The vectors of a column's sentences, as `encode` makes them; those that no run needed before are made now.
+    """The vectors of a column's sentences, as `encode` makes them; vectors that no run needed before are made now.
 
     An interrupted run goes on with the same table, and processes share the work: each takes the next chunk of rows
     that is free.
@@ -44,7 +44,7 @@ def cached_vectors(
         max_length: tokens read of a sentence, special tokens included.
         precision: `bfloat16` or `float32`.
         device: for the computation; the teacher ends on the CPU.
-        advance: called with the number of rows done since the last call; first with those of earlier runs.
+        advance: called with the number of rows done since the last call; first with the rows of earlier runs.
 
     Returns:
         (corpus rows, d) float16, memory-mapped; other rows are undefined.

@@ -91,7 +91,7 @@ class Recipes(WithData):
             words.check_plot(self.plot)
         for model in models:
             check_model(model)
-        words.tag(["words"])  # its tagger is there
+        words.tag(["words"])  # the tagger is there
         left, right = words.relevant_pairs(self.pairs, self.data)
         found = {model: words.word_importance(load_scorer(model), left, right) for model in models}
         if self.json:

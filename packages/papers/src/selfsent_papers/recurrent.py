@@ -84,7 +84,7 @@ class RecurrentModel(PreTrainedModel):  # type: ignore[misc]  # transformers is 
         self.post_init()
 
     def _init_weights(self, module: nn.Module) -> None:
-        """Leave weights as torch begins them: those of the base are in its file."""
+        """Leave weights as torch begins them: the base's weights are in its file."""
 
     def get_input_embeddings(self) -> nn.Embedding:
         """The word vectors."""

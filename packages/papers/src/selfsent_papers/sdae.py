@@ -187,7 +187,7 @@ class SkipThoughtsLearner(_Decoding):
         super().__init__(model, options, 2)
 
     def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
-        """The loss of one batch of sentences and those before and after them."""
+        """The loss of one batch of sentences and the sentences before and after them."""
         sentences, *neighbours = views
         vectors = self.model(sentences)
         total, count = vectors.float().sum() * 0, 0.0

@@ -65,7 +65,7 @@ class NgramsModel(PreTrainedModel):  # type: ignore[misc]  # transformers is not
         self.post_init()
 
     def _init_weights(self, module: nn.Module) -> None:
-        """Leave weights as torch begins them: those of the base are in its file."""
+        """Leave weights as torch begins them: the base's weights are in its file."""
 
     def get_input_embeddings(self) -> nn.Embedding:
         """The word vectors."""
@@ -140,7 +140,7 @@ class Bigrams(Sent2Vec):
     Pagliardini, Gupta and Jaggi, 2018. arXiv:1703.02507.
     """
 
-    drop: int = setting(4, "words of a sentence, drawn anew each time, of which no bigram is read", minimum=0)
+    drop: int = setting(4, "words of a sentence, redrawn each time, of which no bigram is read", minimum=0)
 
 
 class BigramsLearner(Sent2VecLearner):
@@ -172,7 +172,7 @@ class BigramsLearner(Sent2VecLearner):
             raise BaseEncoderError("sent2vec-bigrams trains words and bigrams: choose a base such as ngrams:700")
 
     def contexts(self, packed: Packed, chosen: Tensor) -> Tensor:
-        """(chosen, d) means of the vectors of words and bigrams of the sentences, without those of the chosen words."""
+        """(chosen, d) means of the vectors of words and bigrams of the sentences, without the chosen words' own."""
         model, owner = self.model.transformer, packed.sentence
         words, kept = model.words(packed.ids), ~self._dropped(packed)
         together = (owner[:-1] == owner[1:]) & kept[:-1] & kept[1:]

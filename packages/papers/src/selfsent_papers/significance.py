@@ -55,7 +55,7 @@ def contrast(sides: Sequence[Sequence[float]], weights: Sequence[float], level: 
 
     Σ wᵢ x̄ᵢ ± t(ν) √Σ vᵢ, vᵢ = wᵢ² sᵢ² / nᵢ, ν = (Σ vᵢ)² / Σ vᵢ² / (nᵢ − 1), by Welch and Satterthwaite.
 
-    Scores without any variance, such as those of an untrained encoder, count as known: if all are, the interval is a
+    Scores without any variance, such as an untrained encoder's, count as known: if all are, the interval is a
     point, and p is 0, or 1 where the sum is 0.
 
     Args:

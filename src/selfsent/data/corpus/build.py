@@ -33,7 +33,7 @@ def build_table(
     """Write the whole corpus into an empty directory.
 
     Args:
-        source: what to read.
+        source: to read.
         directory: an existing, empty directory.
         split: whether to split each text into sentences.
         excluded: texts that no row may hold.

@@ -33,7 +33,7 @@ def clean(texts: Iterable[str]) -> tuple[list[str], list[int]]:
         texts: any strings, lone surrogates included.
 
     Returns:
-        The cleaned texts, in order, empty where nothing was left; and the positions of those that had control
+        The cleaned texts, in order, empty where nothing was left; and the positions of texts that had control
         characters.
     """
     cleaned: list[str] = []

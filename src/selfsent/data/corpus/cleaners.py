@@ -103,7 +103,7 @@ def without_urls(text: str) -> str:
 
 
 def look(texts: Sequence[str]) -> tuple[int, Counter[str]]:
-    """Size of a sample of the texts; for each cleaner the number of texts it would change, and that of `NUMBERS`."""
+    """Size of a sample of the texts; the number of texts that each cleaner would change, and of `NUMBERS`."""
     chosen = Random(0).sample(texts, min(len(texts), _LOOKED_AT))
     seen = [text[:_BEGINNING] for text in chosen if text]
     signs: dict[str, Callable[[str], object]] = {**SIGNS, NUMBERS: _NUMBER.search}

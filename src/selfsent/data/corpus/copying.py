@@ -58,13 +58,13 @@ def copy_rows(source: str, output: Path, keep: Mask, columns: Columns, progress:
 
     Args:
         source: a file, folder, pattern or address, as for `read_corpus`.
-        output: the file. Its suffix is that of the source, and may add `.gz`, `.zst` or `.bz2`.
+        output: the file. Its suffix is the source's, and may add `.gz`, `.zst` or `.bz2`.
         keep: (rows,) whether each row stays, as `read_corpus` counts them, blank lines of plain text included.
         columns: that were read, by which the sign between cells is told.
         progress: receives the number of rows read.
 
     Raises:
-        CorpusError: files without the same header, or rows other than those that were counted: it has changed.
+        CorpusError: files without the same header, or other rows than were counted: it has changed.
         OutputError: it cannot be written.
     """
     files = check_copy(source, output)
@@ -150,7 +150,7 @@ def _copy_tsv(opened: IO[bytes], name: str, file: IO[bytes], rows: _Rows, column
 
 
 class _Sink:
-    """What the csv writer writes, as bytes."""
+    """Output of the csv writer, as bytes."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file

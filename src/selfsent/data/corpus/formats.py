@@ -39,7 +39,7 @@ _SEPARATOR = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
 """A line with which Excel says what separates cells."""
 _IN_QUOTES = re.compile(r'"[^"]*(?:"|$)')
 _MOST_LINES = 10_000
-"""Most lines of a cell between quotes in a file with tabs."""
+"""Maximum number of lines of a cell between quotes in a file with tabs."""
 
 
 def read_file(path: Path | RemoteFile, columns: Columns) -> Iterator[Batch]:
@@ -102,7 +102,7 @@ def read_csv(file: IO[bytes], name: str, columns: Columns) -> Iterator[Batch]:
 
 @contextmanager
 def table_of_csv(file: IO[bytes], name: str, columns: Columns) -> Iterator[tuple[Iterator[tuple[int, list[str]]], str]]:
-    """The rows of a csv file, the header first, each with the line it begins on; and what separates cells."""
+    """The rows of a csv file, the header first, each with the line it begins on; and the separator of cells."""
     lines, blank, delimiter = _lines(file, name), 0, ""
     while (header := next(lines, "")) and (not header.strip() or _SEPARATOR.fullmatch(header)):
         found = _SEPARATOR.fullmatch(header)
@@ -120,7 +120,7 @@ def table_of_csv(file: IO[bytes], name: str, columns: Columns) -> Iterator[tuple
 
 
 def _delimiter(header: str, columns: Columns) -> str:
-    """What separates the names of a header outside of quotes: where signs differ, that which gives the wanted ones."""
+    """Separator of the names of a header outside of quotes: where signs differ, the one that gives the wanted names."""
     bare = _IN_QUOTES.sub("", header)
     known = [sign for sign in ",;\t" if sign in bare]
     for sign in known:
@@ -234,7 +234,7 @@ def _records(file: IO[bytes], name: str) -> Iterator[tuple[list[int], list[dict[
     """Line numbers and JSON objects of a file, some at a time."""
     for first, lines in line_lists(file, name, LONGEST_RECORD, refuse=True):
         filled = [number for number, line in enumerate(lines, start=first) if line and not line.isspace()]
-        for numbers in batched(filled, lambda number: 0):  # characters are few: what is read at a time
+        for numbers in batched(filled, lambda number: 0):  # characters are few: one read
             yield numbers, [_record(lines[number - first], name, number) for number in numbers]
 
 
@@ -283,7 +283,7 @@ def opened_parquet(file: IO[bytes], name: str, wanted: Sequence[str]) -> Iterato
 
 
 def groups_of(parquet: Any) -> list[Any]:
-    """What a parquet file says of each of its groups of rows."""
+    """Metadata of each row group of a parquet file."""
     return [parquet.metadata.row_group(index) for index in range(parquet.metadata.num_row_groups)]
 
 

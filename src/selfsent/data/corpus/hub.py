@@ -32,7 +32,7 @@ class HubDataset(NamedTuple):
         return cls(name, config or None, split or "train")
 
     def mirrored(self, root: str | Path | None = None) -> Path | None:
-        """Its parquet file in a mirror, if there is one.
+        """The data set's parquet file in a mirror, if there is one.
 
         Args:
             root: the folder of the mirror; by default `$SELFSENT_DATA`.
@@ -56,7 +56,7 @@ class HubDataset(NamedTuple):
         return None
 
     def read(self, columns: Columns) -> Iterator[Batch]:
-        """Its rows, streamed from the hub.
+        """The data set's rows, streamed from the hub.
 
         Raises:
             CorpusError: `datasets` is not installed, or the hub cannot be reached or does not have it.

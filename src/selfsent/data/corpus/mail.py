@@ -8,24 +8,24 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 _LONGEST_SIGNATURE = 12
-"""Most lines of a signature; text below a rule that is longer, or between rules, is kept."""
+"""Maximum number of lines of a signature; text below a rule that is longer, or between rules, is kept."""
 _MOST_LINES, _LONGEST, _MOST_HEADERS = 6, 400, 40
-"""Most lines of the introduction of a quoted mail, its most characters, and most lines of headers."""
+"""Maximum numbers: lines of the introduction of a quoted mail, its characters, and lines of headers."""
 
 
 @dataclass(frozen=True)
 class Words:
-    """What mail programs write in a language; words of one kind are separated by `|`.
+    """Words of mail programs in a language; words of one kind are separated by `|`.
 
     Args:
-        sender: the header with who wrote.
+        sender: the header with the author.
         sent: the header with the time, named by the sending alone.
         date: the header with the time, named by a word that forms have, too.
-        to: headers with who got it, copies included.
+        to: headers with recipients, copies included.
         subject: the header with the subject.
         wrote: the verb of an introduction such as `On Monday, Ann wrote:`, a pattern.
         begins: its first word.
-        forwarded: what stands between dashes, or before a colon, above a mail that is forwarded or answered.
+        forwarded: words between dashes, or before a colon, above a mail that is forwarded or answered.
         phone: signatures of phones, a pattern.
     """
 
@@ -143,7 +143,7 @@ LANGUAGES = {
         *("元のメッセージ|転送メッセージ|転送されたメッセージ", r".{1,20}から送信[ \t]*$"),
     ),
 }
-"""What is known of a language; `docs/clean.md` names them."""
+"""Words by language; `docs/clean.md` names the languages."""
 
 
 def _all(kind: str) -> list[str]:
@@ -156,12 +156,12 @@ def _any(words: Iterable[str]) -> str:
 
 
 _ROLES = {name.casefold(): role for role in ("to", "date", "sent", "subject", "sender") for name in _all(role)}
-"""Headers of a mail, and what each says: a word with two senses is that of the later role."""
+"""Headers of a mail by their role: a word with two senses has the later role."""
 _MOBILE = f"(?:{'|'.join(words.phone for words in LANGUAGES.values() if words.phone)})"
 _RULE = re.compile(r"[ \t]*(?:--|__)[ \t]*$")
 _SIGNATURE = re.compile(rf"{_RULE.pattern}|[ \t]*{_MOBILE}", re.IGNORECASE)
 _NAMED = re.compile(r"[ \t]*\**([^\W\d_][^:：\n*]{0,24}?)\**[ \t]?[:：]\**(.*)")
-"""A line that may be a header, and what it says."""
+"""A line that may be a header, and its value."""
 _HEADER = re.compile(r"[ \t]*\**[^\W\d_][-\w ]{1,20}\**[ \t]?[:：]")
 """A line of the headers of a mail, known or not."""
 _SENDER = rf"\**(?:{_any(_all('sender'))})\**[ \t]?[:：]"
@@ -185,7 +185,7 @@ _DEEPER = re.compile(r"^[ \t]*>>.*\n?", re.MULTILINE)
 _LINE = re.compile(r"_{20,}|-{20,}")
 """A line of signs, as Outlook draws above the headers of the mail that it quotes."""
 _END = (":", "：", ">", "_", "-")
-"""What introductions end with."""
+"""Ends of introductions."""
 
 
 def without_mail(text: str) -> str:
@@ -227,7 +227,7 @@ def has_mail(text: str) -> bool:
 
 
 def quoted_mail(text: str) -> str:
-    r"""What a mail quotes first, line by line, as its author wrote it: without what was quoted there in turn.
+    r"""The mail quoted first, line by line, as its author wrote it: without nested quotes.
 
     Args:
         text: the body of a mail as plain text.
@@ -325,12 +325,12 @@ def _introduces(lines: Sequence[str], at: int, end: int) -> bool:
     begins, timed, day = _BEGINS.match(text), _HAS_TIME.search(text), _HAS_DAY.search(text)
     if (timed and day) or (begins and (timed or day or _HAS_ADDRESS.search(text))):
         return True
-    # Without a date it may be any sentence: what follows tells.
+    # Without a date it may be any sentence: the next lines tell.
     return bool(begins or _HAS_ADDRESS.search(text)) and _quoted(lines, _next_filled(lines, end))
 
 
 def _role(line: str) -> tuple[str, str]:
-    """What the header in a line says of a mail, empty if it is not known, and its value."""
+    """Role of the header in a line, empty if it is unknown, and its value."""
     found = _NAMED.match(line)
     if not found:
         return "", ""
@@ -338,7 +338,7 @@ def _role(line: str) -> tuple[str, str]:
 
 
 def _after_own_headers(lines: Sequence[str], at: int) -> int | None:
-    """The line after headers that need no introduction: who sent it, and a subject, a time or an address."""
+    """The line after headers that need no introduction: a sender, and a subject, a time or an address."""
     if at >= len(lines) or _role(lines[at])[0] != "sender":
         return None
     end = _after_headers(lines, at)

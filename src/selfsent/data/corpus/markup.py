@@ -18,7 +18,7 @@ _NAMES = (
     "section select slot small source span strike strong style sub summary sup svg table tbody td template "
     "textarea tfoot th thead time title tr track tt u ul var video wbr xmp"
 )
-"""The elements of the HTML standard (Living Standard, index of elements and 16.2, without those for frames)."""
+"""The elements of the HTML standard (Living Standard, index of elements and 16.2, without elements for frames)."""
 _FLAGS = (
     "allowfullscreen async autofocus autoplay border checked compact controls declare default defer disabled "
     "download formnovalidate hidden inert ismap itemscope loop multiple muted nohref nomodule noresize noshade "
@@ -34,13 +34,13 @@ _ELEMENT = "|".join(
     f"{first}(?:{'|'.join(name[1:] for name in names)})"
     for first, names in groupby(_NAMES.split(), lambda name: name[0])
 )
-"""Their names, by the first letter: a long list of alternatives is slow."""
+"""Names of elements, by the first letter: a long list of alternatives is slow."""
 _MARKUP = (
     rf"""/?(?:{_ELEMENT})(?:{_ATTRIBUTES}(?:>|["']?[^<>"']*\Z)|[\s/]*>)"""
     r"|/?(?:o|v|w|m|x|st1):\w+(?:\s[^<>]*)?/?>"  # Word's own
     r"|!--|!doctype\b[^<>]*>|\?xml\b[^<>]*>|!\[(?:if|endif)\b[^<>]*>"
 )
-"""What follows the < of markup."""
+"""Continuations of the < of markup."""
 _TAG = re.compile(f"<(?:{_MARKUP})", re.IGNORECASE)
 _TO_THE_END = {"iframe", "noembed", "noframes", "noscript", "script", "style", "template", "textarea", "title", "xmp"}
 """Elements that take all text up to their end tag."""
@@ -51,7 +51,7 @@ _NO_ENTITY = re.compile(r"&#\d{100,};?")
 _PLAIN = re.compile(
     rf"<(?!{_MARKUP})|&(?!{ENTITY.pattern[1:]})|<(?:(!--)|({'|'.join(_TO_THE_END)})(?=[\s/>]))", re.IGNORECASE
 )
-"""A < or & that is text, or the start of what may take all text to the end."""
+"""A < or & that is text, or the start of an element or comment that may take all text to the end."""
 _BLOCK = re.compile(
     r"</?(?:address|article|aside|blockquote|dd|div|dl|dt|fieldset|figure|footer|form|h[1-6]|header|hr|li|main|nav|ol|p"
     r"|pre|section|table|tbody|td|tfoot|th|thead|tr|ul)(?=[\s/>])",
@@ -82,7 +82,7 @@ def without_html(text: str, parser: Callable[[bytes], Any], quoted_too: bool = F
     """
     if not _TAG.search(text):
         return _unescaped(text) if ENTITY.search(text) else text
-    if "</svg" in text.lower() or "</math" in text.lower():  # their own elements are none of HTML
+    if "</svg" in text.lower() or "</math" in text.lower():  # elements of these are none of HTML
         text = _DRAWN.sub(lambda drawn: _INSIDE.sub(" ", drawn[0]), text)
     if text.count("<") > _MOST_TAGS:
         return _unescaped(_TAG.sub("\n\n", text))

@@ -210,7 +210,7 @@ def filesystem_of(address: str) -> tuple[Any, str]:
 
 
 def find_remote(address: str, is_known: Callable[[RemoteFile], bool]) -> list[RemoteFile]:
-    """The files that an address means: itself, those that match it as a pattern, or those below it, sorted.
+    """The files that an address means: itself, all that match it as a pattern, or all below it, sorted.
 
     Args:
         address: of a file, or where it is not on the web of a folder, or a pattern with `*`.

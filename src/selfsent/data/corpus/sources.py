@@ -24,7 +24,7 @@ from selfsent.naming import names
 SourceName = str | Path | Iterable[str | None] | Iterable[Path] | Any
 """Any: a table, such as a DataFrame."""
 Sources = Sequence[Mapping[str, Any]]
-"""For each source its `source`, and those options of `read_corpus` that differ between them."""
+"""For each source its `source`, and the options of `read_corpus` that differ between them."""
 Files = list[Path | RemoteFile]
 
 OPTIONS = ("text_column", "text_columns", "document_column", "label_column", "score_column", "where", "stack")
@@ -196,7 +196,7 @@ def _named_source(name: str) -> Source:
 
 
 def find_files(name: str) -> Files:
-    """The files that a name means, local or remote: one, all of known kinds in a folder, or those of a pattern.
+    """The files that a name means, local or remote: one, all of known kinds in a folder, or all of a pattern.
 
     Raises:
         CorpusError: there are none, or one of them is of an unknown kind.
@@ -246,7 +246,7 @@ def _is_path(item: object) -> bool:
     """Whether an item of a list is a file rather than a sentence: a Path, or text that ends or exists like a file."""
     if not isinstance(item, str):
         return isinstance(item, Path)
-    # An address of the web alone may be a text; those of other protocols hardly are.
+    # An address of the web alone may be a text; an address of another protocol hardly is.
     remote = is_address(item) and protocol_of(item) not in ("http", "https") and len(item.split()) == 1
     if remote or format_of(Path(item)):
         return True
@@ -263,7 +263,7 @@ def _files(files: Files, name: str) -> Source:
 
 
 def _state_of(file: Path | RemoteFile) -> tuple[Sequence[Any] | None, int | None]:
-    """What changes with the file, as JSON, and its bytes; None if there is none, as for a pipe, or it is unknown."""
+    """State of a file, as JSON, that changes with its content, and its bytes; None if unknown, as for a pipe."""
     if isinstance(file, RemoteFile):
         return file.state, file.size
     about = file.stat()

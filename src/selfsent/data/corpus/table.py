@@ -217,7 +217,7 @@ class Corpus:
         # `view_columns` in tables of earlier versions.
         inputs = description.get("input_columns", description.get("view_columns", self.text_columns))
         self.input_columns: tuple[str, ...] = tuple(inputs)
-        """Text columns that methods read: all of them, or those of augmentations."""
+        """Text columns that methods read: all of them, or the augmented ones."""
         self.read_columns: tuple[str, ...] = tuple(description.get("read_columns", self.text_columns))
         """Text columns of the source, as they were given."""
         self.cleaners: tuple[str, ...] = tuple(description.get("cleaners", ()))

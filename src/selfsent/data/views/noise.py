@@ -47,7 +47,7 @@ class _Words:
         return uniforms(self.key, self.tokens.rows, draw=draw)
 
     def shuffled(self) -> np.ndarray:
-        """(words,) numbers of the words, those of each sentence in random order."""
+        """(words,) numbers of the words, in random order within each sentence."""
         return np.lexsort((self.uniform(), self.sentence))
 
     def begins(self) -> np.ndarray:
@@ -221,5 +221,5 @@ def _is_largest(values: np.ndarray, sentence: np.ndarray) -> np.ndarray:
 
 
 def _drawn(chance: np.ndarray, sentence: np.ndarray, ratio: float) -> np.ndarray:
-    """(n,) which units are drawn: those below `ratio`, and at least one of each sentence."""
+    """(n,) whether each unit is drawn: all below `ratio`, and at least one of each sentence."""
     return np.asarray((chance < ratio) | _is_largest(-chance, sentence))

@@ -113,8 +113,8 @@ class Span:
                 begin = _between(earliest, np.minimum(last - length, end + self.within - 1), share)
                 end = begin + length
             else:
-                # A sentence at most `within` away, and those after it, away from the anchor, as far as the document
-                # goes; a row that is alone in its document gets itself.
+                # A sentence at most `within` away, and the sentences after it, away from the anchor, up to the end of
+                # the document; a row that is alone in its document gets itself.
                 left, right = np.minimum(self.within, begin - first), np.minimum(self.within, last - end)
                 drawn = (share * (left + right)).astype(np.int64)
                 before, alone = drawn < left, left + right == 0
@@ -172,7 +172,7 @@ class Title:
         return None
 
     def __call__(self, rows: np.ndarray, key: int, documents: Documents) -> tuple[np.ndarray, np.ndarray]:
-        """The first sentence of each row's document, or those after it; of a document of one sentence itself."""
+        """The first sentence of each row's document, or all after it; the sentence itself if it is alone."""
         first = documents.rows(documents.around(rows)[0])
         if self.part == "anchor":
             return first, np.ones(len(rows), dtype=np.int64)
@@ -191,7 +191,7 @@ class Mixed:
 
     @property
     def length_option(self) -> str | None:
-        """That of the first passage with one."""
+        """The length option of the first passage with one."""
         return next((each.length_option for each in self.passages if each and each.length_option), None)
 
     def __call__(self, rows: np.ndarray, key: int, documents: Documents) -> tuple[np.ndarray, np.ndarray]:

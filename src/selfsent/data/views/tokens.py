@@ -81,7 +81,7 @@ class Tokens:
         return Tokens(np.insert(self.ids, places, inserted), self.lengths + len(ids), starts, self.rows, targets)
 
     def with_first(self, places: np.ndarray, others: Tokens) -> Tokens:
-        """The sentences with `others` in place of those at `places`, (chosen,); without targets."""
+        """The sentences with `others` in place of the ones at `places`, (chosen,); without targets."""
         parts = zip(*((each.ids, each.lengths, each.word_starts, each.rows) for each in (self, others)), strict=True)
         order = np.arange(len(self.lengths))
         order[places] = len(order) + np.arange(len(places))

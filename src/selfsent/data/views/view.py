@@ -12,7 +12,7 @@ from selfsent.data.views.noise import Noise
 from selfsent.data.views.positives import Passage
 
 ViewSide = Literal["query", "document", "symmetric", "bare"]
-"""What a view's texts are: queries, documents that they search, texts of one kind; or without a prompt in any case."""
+"""Role of a view's texts: queries, documents that they search, or texts of one kind; `bare` never has a prompt."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class NegativeSampler:
 class View:
     """One input of a method: a text column of the corpus, and the noise on it, if any.
 
-    With a `sampler` it reads other sentences of the corpus instead of those of the batch, with a `passage` other
+    With a `sampler` it reads other sentences of the corpus instead of the batch's, with a `passage` other
     sentences of the same document, joined as one, and one that is `mined` that candidate of the row, counted from 0.
     One that is `precomputed` brings the vectors of the learner's frozen part, computed once. With a `second_column`,
     the text of that column follows the first one, as one input. The model's prompt for its `side` stands before it;

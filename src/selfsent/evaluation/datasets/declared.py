@@ -27,7 +27,7 @@ class DataSet:
         split: file name without `.parquet` in a mirror; split on the hub.
         config: sub-folder in a mirror; configuration on the hub.
         columns: our name -> the publisher's name.
-        optional: those of `columns` that some copies lack.
+        optional: columns that some copies lack.
         hub: whether the hub has it.
         reader: parser of the publisher's files.
         files: paths of these in a mirror.
@@ -48,7 +48,7 @@ class DataSet:
 
     @property
     def path(self) -> Path:
-        """Its parquet file in a mirror."""
+        """Path of the parquet file in a mirror."""
         return Path(self.repository, self.config or "", f"{self.split}.parquet")
 
     def is_in(self, mirror: Path) -> bool:

@@ -22,7 +22,7 @@ def hub_reachable() -> bool:
 
 
 def from_hub(name: str, config: str | None, split: str | None = None) -> Any:
-    """The rows of a data set from the hub or its cache; without a split, those of all splits by name.
+    """The rows of a data set from the hub or its cache; without a split, the rows of all splits by name.
 
     Offline, only the cache is used.
 

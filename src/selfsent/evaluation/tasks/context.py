@@ -63,7 +63,7 @@ class ContextTask:
             raise DataError(NO_NEIGHBOURS)
 
     def score(self, scorer: Scorer) -> Score:
-        """The score of a scorer, with an interval over documents, and those of TF-IDF and BM25 as metrics."""
+        """The score of a scorer, with an interval over documents, and the scores of TF-IDF and BM25 as metrics."""
         if isinstance(scorer, LexicalScorer) and scorer.kind in self.lexical:
             return replace(self.lexical[scorer.kind], metrics={})
         return replace(self._score(scorer), metrics={kind: one.score for kind, one in self.lexical.items()})

@@ -52,7 +52,7 @@ class Task:
     score: Callable[..., Score]
 
     def __call__(self, scorer: Scorer, store: Store, **options: Any) -> Score:
-        """The score of a scorer; options are those of `score`.
+        """The score of a scorer; options as for `score`.
 
         Raises:
             DataError: a data set is absent or damaged.

@@ -30,7 +30,7 @@ from selfsent.stats.duplicates import connected, near_duplicates
 from selfsent.stats.metrics import mean
 
 NDCG_AT, MRR_AT, RECALL_AT, DEPTH = 10, 10, 100, 1000
-"""Cutoff rank of each metric; DEPTH is that of the mean average precision, as in BEIR."""
+"""Cutoff rank of each metric; DEPTH is for the mean average precision, as in BEIR."""
 BLOCK = 1 << 24  # scores held at once: 64 MiB of float32
 SEARCH = "search"  # name of the known-item score
 MOST = 10_000  # texts to search from a corpus of pairs; answers are always included
@@ -49,7 +49,7 @@ class RetrievalTask:
         grades: grades of each query's judged documents, by index; 0 or less is no answer. Indices from n on are missing
             documents, which count as not found.
         ids: (n,) ids of the documents, for ties; by default earlier documents rank first.
-        groups: (q,) groups of queries resampled together, such as those of one document.
+        groups: (q,) groups of queries resampled together, such as all of one document.
         itself: (q,) index of the document equal to the query, which is excluded; -1 for none.
         of: name of the set, such as `cranfield, test`, for titles and the signature.
         warnings: one line each.
@@ -188,7 +188,7 @@ def _metrics(ranks: Mapping[int, float], grades: Mapping[int, float]) -> tuple[f
 
 
 class KnownItemTask(RetrievalTask):
-    """Queries with answers known by position; those that share an answer are resampled together.
+    """Queries with answers known by position; queries that share an answer are resampled together.
 
     Args:
         relation: of answers to queries, in words.

@@ -139,7 +139,7 @@ class Flow(OwnModule):
 
     @torch.no_grad()
     def start(self, x: Tensor) -> None:
-        """Initialise every ActNorm from what reaches it of (n, d) vectors."""
+        """Initialise every ActNorm from its inputs for (n, d) vectors."""
         norms = [module for module in self.modules() if isinstance(module, ActNorm)]
         hooks = [norm.register_forward_pre_hook(lambda norm, given: norm.start(*given)) for norm in norms]
         self.transformed(x)

@@ -68,7 +68,7 @@ def _replaced(module: nn.Module, path: str, new: nn.Module) -> nn.Module:
 
 
 def predicts_by_decoder(config: Any) -> bool:
-    """Whether a transformers configuration is that of an encoder-decoder, or of the encoder half of one."""
+    """Whether a transformers configuration is of an encoder-decoder, or of the encoder half of one."""
     return bool(getattr(type(config), "is_encoder_decoder", False))
 
 
@@ -99,7 +99,7 @@ def new_head(transformer: Any) -> LanguageModelHead:
 
 
 def load_head(directory: Path, transformer: Any) -> LanguageModelHead | None:
-    """The language-model head in a directory: one that selfsent saved, or that of a transformers checkpoint.
+    """The language-model head in a directory: one that selfsent saved, or a transformers checkpoint's.
 
     Args:
         directory: where the transformer was loaded from.

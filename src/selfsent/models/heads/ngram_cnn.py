@@ -46,7 +46,7 @@ def ngram_modules(
 
 
 def is_known(module: nn.Module) -> bool:
-    """Whether a module between transformer and pooling is one of those above."""
+    """Whether a module between transformer and pooling is one of the above."""
     if isinstance(module, WordWeights):
         return bool((module.emb_layer.weight == 1).all())
     if isinstance(module, Dense):
