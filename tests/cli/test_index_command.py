@@ -91,6 +91,8 @@ def test_rows_are_added_changed_and_deleted(selfsent, index, tmp_path):
     assert found[5] == "1.000  7  z  gu gu"
     assert selfsent(*find, "ko mi", "--where", "team=z").out == "1.000  21  z  ko mi\n"
     assert "no text meets --where team=nosuch" in selfsent(*find, "ko mi", "--where", "team=nosuch").err
+    likely = "no text meets --where team=Z; did you mean team=z?"
+    assert likely in selfsent(*find, "ko mi", "--where", "team=Z").err
     assert f"leave out {tmp_path}" in selfsent(*find, tmp_path, "ko mi").complaint
     found = selfsent(*find, "ko mi", "--where", "team=x,y", "--where", "id>8", "--json", "-")
     told = json.loads(found.out)

@@ -122,7 +122,7 @@ class Search(Results, Asking):
         ]
         for query, hits in asked:
             if not hits and self.where:
-                notice(f"no text meets --where {' '.join(self.where)}")
+                notice(f"no text meets --where {' '.join(self.where)}{self._meant()}")
                 continue
             # With BM25, a query without a common word, and far from all texts, has no answer here.
             far = all(hit.lexical_score == 0 and hit.dense_score < NEAR for hit in hits)
@@ -161,6 +161,13 @@ class Search(Results, Asking):
             how = progress, stored, self.lexical_weight, about.get("language"), reranker
             found = search(model, corpus, queries, self.top, *how)
         return corpus, found, about, list(self.metadata_columns()), corpus.report.unit
+
+    def _meant(self) -> str:
+        """The end of a line on conditions that no text meets: what they may have been."""
+        from selfsent.index import Index
+
+        meant = Index(Path(str(self.index))).meant(self.where)
+        return f"; did you mean {' and '.join(meant)}?" if meant else ""
 
     def _in_index(
         self, queries: list[str], reranker: Reranker | None

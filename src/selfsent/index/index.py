@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import tempfile
 import threading
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from selfsent.data.vector_files import VectorsFile, unit
 from selfsent.display import counted
-from selfsent.errors import ONE_STRING, DataError, SettingsError
+from selfsent.errors import ONE_STRING, DataError, SettingsError, guess
 from selfsent.index import writer
 from selfsent.index.files import (
     SENTENCE_BITS,
@@ -74,6 +75,8 @@ class Index:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self._threads, self._lock = threading.local(), threading.Lock()
+        self._values = dict[tuple[Any, ...], list[Any]]()
+        """Values of columns, of the newest version alone."""
         self._open(check=True)
 
     def _open(self, check: bool = False) -> None:
@@ -159,6 +162,43 @@ class Index:
     def columns(self) -> dict[str, type]:
         """Columns of `describe` with their types, without `repeats`."""
         return self._files.columns
+
+    def values(self, column: str, maximum: int = 30) -> list[Any]:
+        """The values of a metadata column, in order, without empty ones; none where there are more than `maximum`.
+
+        Raises:
+            SettingsError: there is no such column.
+        """
+        with self._reading() as (files, db, snapshot):
+            if column not in files.sql_columns:
+                raise SettingsError(f"{self.path} has no column {column!r}; {guess(column, tuple(files.sql_columns))}")
+            key = column, maximum, files.segment_version, snapshot.version
+            if key not in self._values:  # reads all rows
+                name = files.sql_columns[column]
+                query = f"SELECT DISTINCT {name} FROM inputs WHERE {name} IS NOT NULL AND {name} != '' LIMIT ?"
+                found = [value for (value,) in db.execute(query, [maximum + 1])]
+                if files.columns[column] is bool:
+                    found = [bool(value) for value in found]
+                self._values = {old: kept for old, kept in self._values.items() if old[2:] == key[2:]}
+                self._values[key] = sorted(found) if len(found) <= maximum else []
+            return self._values[key]
+
+    def meant(self, where: Where) -> list[str]:
+        """Conditions that may have been meant by those that no row meets: values alike, in other letters, say.
+
+        Example:
+            >>> index.meant("team=Sales")  # doctest: +SKIP
+            ['team=sales']
+        """
+        found = list[str]()
+        for each in [where] if isinstance(where, str) else where or ():
+            name, sign, value = (part.strip() for part in each.partition("="))
+            if sign and name in self._files.sql_columns and self._files.columns[name] is str:
+                known = {value.casefold(): value for value in self.values(name, 10_000)}
+                likely = difflib.get_close_matches(value.casefold(), known, n=1)
+                if likely and known[likely[0]] != value:
+                    found.append(f"{name}={known[likely[0]]}")
+        return found
 
     @property
     def has_old_words(self) -> bool:

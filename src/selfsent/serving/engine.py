@@ -66,7 +66,9 @@ class Engine:
     def about(self) -> dict[str, Any]:
         """Description of the index, in a few words."""
         columns = {name: kind.__name__ for name, kind in self.index.columns.items() if name != "text"}
-        return {"model": self.model, "texts": len(self.index), "columns": columns}
+        texts, words = len(self.index), [name for name, kind in columns.items() if kind in ("str", "bool")]
+        values = {name: found for name in words if 1 < len(found := self.index.values(name)) < texts}
+        return {"model": self.model, "texts": texts, "columns": columns, "values": values}
 
     def work(self, pieces: Sequence[Piece]) -> list[Any]:
         """For each piece its answer, or the exception that it met: other pieces of a batch do not suffer from it."""

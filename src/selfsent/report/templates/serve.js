@@ -30,11 +30,22 @@
     return answer;
   };
 
-  const inputs = () => [...fields.querySelectorAll("input")];
+  const inputs = () => [...fields.querySelectorAll("input, select")];
   // "sales", "sales,support" or ">=2024-05"; a comma within a value stands in quotes, as in a CSV file.
   const where = () => inputs().filter((input) => input.value.trim())
     .map((input) => `${input.name}${/^(!=|[<>]=?|=)/.test(input.value.trim()) ? "" : "="}${input.value.trim()}`);
   const quoted = (value) => /^[\s"<>=!]|[,\n\r]|\s$/.test(value) ? `="${value.replaceAll('"', '""')}"` : value;
+
+  // A column with few values is a list to pick from.
+  const choice = (name, values) => {
+    const label = make("label", name), select = make("select", "", { name, dir: "auto" });
+    select.append(make("option", "any", { value: "" }), ...values.map((value) =>
+      make("option", String(value), { value: quoted(String(value)) })));
+    select.addEventListener("change", () => { if (query.value.trim()) search(); });
+    label.append(select);
+    seen[name] = null;
+    return label;
+  };
 
   const field = (name) => {
     const label = make("label", name), input = make("input", "", { name, dir: "auto", autocomplete: "off" });
@@ -62,7 +73,7 @@
       if (name === "parts" || numbers.includes(name) || value === null) continue;
       if (positions.includes(name) && (name !== "repeats" || !value)) continue;
       if (name === "repeats") about.append(make("span", `and ${value} more like it`, { className: "soft" }));
-      else if (seen[name]) {
+      else if (name in seen) {
         const chip = make("button", `${name}: ${value}`, { type: "button", title: "only these", dir: "auto" });
         chip.addEventListener("click", () => {
           inputs().find((input) => input.name === name).value = quoted(String(value));
@@ -118,7 +129,7 @@
       if (!about.columns) return token && say("this is not the token", true);
       const names = Object.keys(about.columns).filter((name) => !positions.includes(name));
       fields.replaceChildren();
-      names.forEach((name) => fields.append(field(name)));
+      names.forEach((name) => fields.append(about.values[name] ? choice(name, about.values[name]) : field(name)));
       filters.hidden = !names.length;
       say(`${about.texts.toLocaleString("en")} texts, encoded by ${about.model}`);
       const given = new URLSearchParams(location.hash.slice(1));
@@ -126,7 +137,12 @@
       for (const one of given.getAll("where")) {
         const input = inputs().find((each) => one.startsWith(each.name) && /^(!=|[<>]=?|=)/.test(one.slice(each.name.length)));
         if (input) {
-          input.value = one.slice(input.name.length).replace(/^=(?!")/, "");
+          const value = one.slice(input.name.length).replace(/^=(?!")/, "");
+          // A condition that is no single value, or one of another day, becomes an entry of its own.
+          if (input.matches("select") && ![...input.options].some((option) => option.value === value)) {
+            input.append(make("option", value, { value }));
+          }
+          input.value = value;
           filters.open = true;
         }
       }
