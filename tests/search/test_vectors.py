@@ -9,7 +9,7 @@ import pytest
 
 import tiny
 from selfsent.data.corpus import read_corpus
-from selfsent.data.vector_files import StoredVectors, VectorsFile
+from selfsent.data.vector_files import StoredVectors, VectorsFile, unit
 from selfsent.errors import Damaged, DataError, OutputError, SettingsError
 from selfsent.models.encoding import encode
 from selfsent.progress import SILENT
@@ -312,3 +312,16 @@ def test_damaged_files_are_refused(encoder, corpus, sentences, tmp_path):
     for name, complaint in (("none.npy", "does not exist"), ("folder.npy", "is no file")):
         with pytest.raises(DataError, match=complaint):
             VectorsFile(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["v.npy", "v.parquet"])
+def test_vectors_of_length_one_on_demand(encoder, rows, tmp_path, name):
+    plain, scaled = (tmp_path / "plain" / name, tmp_path / "scaled" / name)
+    for path in (plain, scaled):
+        path.parent.mkdir()
+    assert not encode_to_file(encoder, rows, plain).normalized
+    assert encode_to_file(encoder, rows, scaled, normalize=True).normalized
+    np.testing.assert_allclose(read(scaled), unit(read(plain)), atol=1e-6)
+    with pytest.raises(KeyboardInterrupt):
+        encode_to_file(encoder, rows, tmp_path / name, stop_after(1))
+    assert encode_to_file(encoder, rows, tmp_path / name, normalize=True).kept == 0

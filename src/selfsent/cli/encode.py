@@ -28,6 +28,7 @@ class Encode(WithMetadata, Sized):
     prompt: Literal["query", "document"] | None = setting(
         None, "put the model's prompt for queries, or for texts to be searched, before each text (default: its own)"
     )
+    normalize: bool = setting(False, "scale each vector to length 1, so that inner products are cosines")
 
     def run(self) -> None:
         """Encode the corpus."""
@@ -46,13 +47,15 @@ class Encode(WithMetadata, Sized):
         corpus = self.read(self.corpus, min_rows=1)
         model = self.load(self.model, corpus)
         with shown() as progress:
-            made = encode_to_file(model, corpus, output, progress, self.prompt)
+            made = encode_to_file(model, corpus, output, progress, self.prompt, self.normalize)
         if made.kept:
             notice(f"{counted(made.kept, 'text')} had been encoded before an earlier run stopped")
         unit = corpus.input_rows.unit
         each = "for the one row" if made.rows == 1 else f"one for each {unit}{' of the input' * (unit == 'row')}"
         order = "" if made.rows == 1 else ", in its order"
         notice(f"{counted(made.rows, 'vector')} of {made.size} numbers in {output}, {each}{order}")
+        if not made.normalized:
+            notice("vectors are not of length 1: compare them by the cosine, or give --normalize for inner products")
         if made.zeros:
             why = "empty, or left out with --without" if corpus.report.excluded else "empty"
             what = "is all zeros: its text is" if made.zeros == 1 else "are all zeros: their texts are"

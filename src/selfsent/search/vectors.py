@@ -7,6 +7,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -49,12 +50,14 @@ class Encoded:
         size: dimension of the vectors.
         kept: distinct texts done by an earlier run.
         zeros: rows without text, with zero vectors.
+        normalized: whether vectors have length 1, by a sample.
     """
 
     rows: int
     size: int
     kept: int
     zeros: int
+    normalized: bool
 
 
 def sentences(corpus: Corpus, start: int = 0) -> Iterator[str]:
@@ -82,6 +85,7 @@ def encode_to_file(
     output: str | Path,
     progress: Progress = SILENT,
     side: Side | None = None,
+    normalize: bool = False,
 ) -> Encoded:
     """Write a vector for each input row, in order; memory hardly grows with the corpus.
 
@@ -97,6 +101,7 @@ def encode_to_file(
             and `embedding`.
         progress: receives the number of distinct texts done.
         side: of a search, for models with a prompt for queries or documents.
+        normalize: scale each vector to length 1, even if the model does not.
 
     Raises:
         SettingsError: another suffix.
@@ -106,7 +111,7 @@ def encode_to_file(
     model, output = open_encoder(model), Path(output)
     check_output(output)
     inputs = corpus.input_rows
-    directory = output.with_name(f".{output.name}.{key_of(_identity(corpus, model, side))}.part")
+    directory = output.with_name(f".{output.name}.{key_of(_identity(corpus, model, side, normalize))}.part")
     with output_errors(output):
         _lock = lock_directory(directory, f"another selfsent is writing {output}: wait for it, or name another file")
         name = f"the part of {output} from an earlier run"
@@ -114,7 +119,9 @@ def encode_to_file(
         try:
             with warn_on_truncation(model):
                 advance = progress.counting("encoding", len(corpus))
-                kept = cache.fill_in_order(lambda row: encode_stream(model, sentences(corpus, row), side), advance)
+                blocks = partial(_blocks, model, corpus, side, normalize)
+                kept = cache.fill_in_order(blocks, advance)
+            lengths = np.linalg.norm(cache.vectors[:1000], axis=1)
             _write_rows(cache, corpus, output)
         except KeyboardInterrupt:
             if not (done := int(cache.done.sum())):
@@ -123,12 +130,21 @@ def encode_to_file(
             share = f"{done:,} of {counted(len(corpus), 'text')} are done"
             raise KeyboardInterrupt(f"interrupted: {share}, the same command goes on from there") from None
         _remove_parts(output)
-    return Encoded(len(inputs), model.embedding_size, kept, inputs.dropped)
+    normalized = bool(np.allclose(lengths, 1, atol=1e-3))
+    return Encoded(len(inputs), model.embedding_size, kept, inputs.dropped, normalized)
 
 
-def _identity(corpus: Corpus, model: Model, side: Side | None) -> tuple[object, ...]:
+def _blocks(
+    model: Model, corpus: Corpus, side: Side | None, normalize: bool, start: int
+) -> Iterator[NDArray[np.float32]]:
+    """The vectors of a corpus' distinct sentences from `start` on, some at a time."""
+    for block in encode_stream(model, sentences(corpus, start), side):
+        yield unit(block) if normalize else block
+
+
+def _identity(corpus: Corpus, model: Model, side: Side | None, normalize: bool) -> tuple[object, ...]:
     """Everything the vectors depend on, as JSON."""
-    data = corpus.fingerprint, corpus.text_columns[0], len(corpus)
+    data = corpus.fingerprint, corpus.text_columns[0], len(corpus), *(("normalized",) if normalize else ())
     return *data, fingerprint(model), prompt_of(model, side), CHUNK, encoding.CHARACTERS, _machine(model)
 
 
