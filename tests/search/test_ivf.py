@@ -1,3 +1,4 @@
+import faiss
 import numpy as np
 import pytest
 
@@ -104,3 +105,40 @@ def test_vectors_of_fewer_bits_find_and_rank_nearly_the_same(tmp_path):
     assert again.search(vectors[:3], 30, again.selector(some), 20 / 3000)[1].max() == 19
     assert (tmp_path / "v").stat().st_size / len(vectors) < 54  # with numbers, lists and centroids
     assert len(IVF.read(tmp_path / "v", mapped=False).emptied()) == 0
+
+
+@pytest.mark.parametrize(("copies", "count"), [(0, 97), (1900, 97), (0, 2000), (0, 1)])
+def test_k_means_of_two_levels_makes_as_many_lists_as_are_wanted(copies, count):
+    vectors = in_groups(200)
+    vectors[:copies] = vectors[0]
+    centroids = ivf._centroids(vectors, count, 0)
+    assert centroids.shape == (count, 16)
+    np.testing.assert_allclose(np.linalg.norm(centroids, axis=1), 1, atol=1e-5)
+
+
+def test_k_means_of_two_levels_tells_groups_apart_as_well_as_that_of_one():
+    vectors = in_groups(200, noise=1)
+    kinds = faiss.Clustering(16, 97), faiss.IndexFlatIP(16)
+    kinds[0].spherical, kinds[0].niter, kinds[0].seed, kinds[0].min_points_per_centroid = True, 20, 1, 1
+    kinds[0].train(vectors, kinds[1])
+    one = kinds[1].search(vectors, 1)[0].mean()
+    two = (vectors @ ivf._centroids(vectors, 97, 0).T).max(1).mean()
+    assert two > 0.96 * one
+
+
+def test_lists_are_tried_in_steps_of_half_and_a_third():
+    """The recall of 2 lists is too small, that of 4 larger than it must be."""
+    lists, wanted = filled(in_groups(200, noise=1)), []
+    for nprobe in (2, 3):
+        lists.nprobe = nprobe
+        wanted.append(recall_of(lists))
+    assert lists.tune(sum(wanted) / 2) >= sum(wanted) / 2
+    assert lists.nprobe == 3
+
+
+def recall_of(lists):
+    """The recall of the sample of `tune` at the present number of lists."""
+    sample = np.sort(np.random.default_rng(0).permutation(len(lists))[: ivf.SAMPLE])
+    vectors = lists.take(np.arange(len(lists)))
+    found, exact = lists.search(vectors[sample], 11)[1], nearest(vectors, 10)[sample]
+    return np.mean([len({*a} & {*b}) for a, b in zip(found.tolist(), exact.tolist(), strict=True)]) / 10
