@@ -28,10 +28,11 @@ from selfsent.renamed import callbacks_as_progress, renamed_arguments
 from selfsent.report.run import Run
 from selfsent.search import Clusters, Pair, encode_corpus, find_clusters, most_similar_pairs
 from selfsent.search.clusters import without_content
-from selfsent.search.dedup import Deduplicated, Level, Similarity, check_dedup, deduplicate
+from selfsent.search.dedup import Deduplicated, Level, check_dedup, deduplicate
 from selfsent.search.differences import Guard
 from selfsent.search.exact import corpus_language
 from selfsent.search.pairs import by_tfidf, candidates_for, in_input
+from selfsent.search.similarity import Similarity, encoding_of
 from selfsent.settings import Settings, with_signature_of
 from selfsent.training.fit import isolated_rng
 from selfsent.training.hard_negatives import HardNegatives, mine as mine_hard_negatives
@@ -160,6 +161,7 @@ def dedup(
     *,
     model: Model = "bundled",
     threshold: float | None = None,
+    precision: float | None = None,
     keep_row: str = "first",
     guard: Sequence[Guard] = (),
     lexical_weight: float = PAIR_WEIGHT,
@@ -175,6 +177,8 @@ def dedup(
         level: `exact`: equal once cleaned; `near`: nearly the same words; `meaning`: alike to an encoder, and by words.
         model: the encoder of `meaning`.
         threshold: least similarity of a copy, 0 to 1; None for 0.8 (near) and 0.85 (meaning).
+        precision: choose the threshold at which this share of the copies are copies, such as 0.99; the estimate is
+            `precision` of the result.
         keep_row: the row of a family that stays: `first`, `longest`, or `newest:COLUMN` by a carried column of dates or
             numbers.
         guard: changes that no copy may have: `numbers`, `negations`.
@@ -191,12 +195,14 @@ def dedup(
         >>> dedup(read_corpus(texts, carry=())).kept.tolist()
         [0, 2]
     """
-    check_dedup(level, keep_row, guard)
+    check_dedup(level, keep_row, guard, threshold, precision)
     check_weight(lexical_weight)
     similarity = None
     if level == "meaning":
-        similarity = Similarity(corpus, encode_corpus(model, corpus, progress), lexical_weight, language)
-    return deduplicate(corpus, level, threshold, keep_row, guard, similarity, progress)
+        opened = open_encoder(model)
+        vectors = encode_corpus(opened, corpus, progress)
+        similarity = Similarity(corpus, vectors, lexical_weight, language, encoding_of(opened))
+    return deduplicate(corpus, level, threshold, keep_row, guard, precision, similarity, progress)
 
 
 @callbacks_as_progress

@@ -129,3 +129,17 @@ def test_an_interruption_leaves_nothing_half_written(selfsent, tickets, tmp_path
     done = selfsent("dedup", tickets, "--text-column", "body", "--output", tmp_path / "u.csv")
     assert done.status == 130
     assert not list(tmp_path.glob("*u.csv*"))
+
+
+def test_a_threshold_with_a_precision(selfsent, tmp_path):
+    words = [f"word{number} thing{number * 7 % 300} other{number * 11 % 300} last{number}" for number in range(300)]
+    (tmp_path / "t.txt").write_text("\n".join([*words, *(f"{text} more" for text in words[:60])]))
+    given = "dedup", tmp_path / "t.txt", "--output", tmp_path / "u.txt", "--json", tmp_path / "d.json"
+    done = selfsent(*given, "--precision", 0.99)
+    assert done.status == 0, done.err
+    about = json.loads((tmp_path / "d.json").read_text())
+    assert (about["rows"], about["kept"]) == (360, 300)
+    assert about["precision"]["precision"] >= 0.99
+    assert f"least similarity {about['threshold']:g}: 9" in done.err or ": 100.0 %" in done.err
+    assert "of the copies are copies" in (tmp_path / "families.html").read_text()
+    assert "--precision chooses the threshold" in selfsent(*given, "--precision", 0.9, "--threshold", 0.5).complaint

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING, dataclass
+from dataclasses import MISSING, asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,8 @@ from selfsent.settings import setting
 
 if TYPE_CHECKING:
     from selfsent.data.corpus import Corpus
-    from selfsent.search.dedup import Deduplicated, Similarity
+    from selfsent.search.dedup import Deduplicated
+    from selfsent.search.similarity import Similarity
 
 _SHOWN = 10
 
@@ -35,7 +36,7 @@ class Dedup(WithVectors):
     one that is kept for it, and no two kept rows are close.
     """
 
-    main_options = "text_column id_column output level threshold keep_row guard families overwrite json"
+    main_options = "text_column id_column output level precision threshold keep_row guard families overwrite json"
 
     corpus: str = ONE_CORPUS
     output: str = setting(MISSING, "the table without copies, in the format of the input")
@@ -48,7 +49,10 @@ class Dedup(WithVectors):
         choices=("exact", "near", "meaning"),
     )
     threshold: float | None = setting(
-        None, "least similarity of a copy (default: 0.8 for near, 0.85 for meaning)", minimum=0, maximum=1
+        None, "minimum similarity of a copy (default: 0.8 for near, 0.85 for meaning)", minimum=0, maximum=1
+    )
+    precision: float | None = setting(
+        None, "choose the threshold at which this share of the copies are copies, such as 0.99", above=0, maximum=1
     )
     keep_row: str = setting("first", "row of a family that stays: first, longest, or newest:COLUMN (dates or numbers)")
     guard: tuple[str, ...] = setting(
@@ -81,16 +85,20 @@ class Dedup(WithVectors):
         corpus, stored = self.read_with_vectors(self.corpus, min_rows=1)
         similarity = self._similarity(corpus, stored)
         with shown() as progress:
-            how: dict[str, Any] = self.values("level", "threshold", "keep_row", "guard")
+            how: dict[str, Any] = self.values("level", "threshold", "keep_row", "guard", "precision")
             found = deduplicate(corpus, **how, similarity=similarity, progress=progress)
+        if found.precision is not None:
+            notice(f"least similarity {found.threshold:g}: {found.precision}")
         write_table(table_rows(found, corpus), table_columns(), table, self.safe_csv)
         about = {"corpus": corpus.source, "level": found.level, "least similarity": found.threshold}
+        about |= {} if found.precision is None else {"precision": str(found.precision)}
         write_text(page, families_page(table_rows(found, corpus), len(corpus.input_rows), found, about))
         keep = np.zeros(len(corpus.input_rows), bool)
         keep[found.kept] = True
         with shown() as progress:
             copy_rows(self.corpus, Path(self.output), keep, self._columns(), progress)
         plain = {"corpus": self.corpus, "level": found.level, "threshold": found.threshold, "rows": len(keep)}
+        plain |= {"precision": None if found.precision is None else asdict(found.precision)}
         plain |= {"kept": len(found.kept), "families": list(table_rows(found, corpus))}
         if not write_outputs({self.json: lambda: as_line(plain)}):
             _show(found, corpus, table)
@@ -102,7 +110,7 @@ class Dedup(WithVectors):
         from selfsent.search.dedup import check_dedup
         from selfsent.search.tables import check_table
 
-        check_dedup(self.level, self.keep_row, self.guard)
+        check_dedup(self.level, self.keep_row, self.guard, self.threshold, self.precision)
         if self.split_sentences:
             raise SettingsError("dedup writes rows of a table, and a sentence is no row: leave out --split-sentences")
         if self.exclude:
@@ -117,12 +125,13 @@ class Dedup(WithVectors):
         return table, page
 
     def _similarity(self, corpus: Corpus, stored: Any) -> Similarity | None:
-        from selfsent.search.dedup import Similarity
+        from selfsent.search.similarity import Similarity, encoding_of
 
         if self.level != "meaning":
             return None
-        vectors = self.vectors(self.load(self.model, corpus), corpus, stored)
-        return Similarity(corpus, vectors, self.lexical_weight, self.language)
+        model = self.load(self.model, corpus)
+        vectors = self.vectors(model, corpus, stored)
+        return Similarity(corpus, vectors, self.lexical_weight, self.language, encoding_of(model))
 
     def _columns(self) -> Any:
         from selfsent.data.corpus.batch import Columns

@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfsent.errors import SettingsError
-from selfsent.lexical import Analyzer, WordCounts
-from selfsent.lexical.hybrid import PAIR_WEIGHT, fuse, normalized, top_k
+from selfsent.lexical.hybrid import top_k
 from selfsent.progress import SILENT, Counter, Progress
 from selfsent.search.differences import Guard, is_guarded
-from selfsent.search.exact import corpus_language
-from selfsent.search.families import Family, Stars, families_of
-from selfsent.search.near import counted_words, near_candidates
-from selfsent.search.pairs import candidates_for, shared_words
+from selfsent.search.families import ROUNDING, Family, Stars, families_of
+from selfsent.search.near import near_candidates
+from selfsent.search.pairs import candidates_for
+from selfsent.search.precision import Precision, choose_threshold
+from selfsent.search.similarity import Similarity
 from selfsent.search.timeline import order_of_dates
 
 if TYPE_CHECKING:
@@ -44,12 +44,14 @@ class Deduplicated:
         families: of two rows or more, by ascending kept row.
         level: how copies were told.
         threshold: minimum similarity of a copy to the row that is kept.
+        precision: estimated at this threshold, if it was chosen by one.
     """
 
     kept: Integers
     families: list[Family]
     level: Level
     threshold: float
+    precision: Precision | None = None
 
     @property
     def dropped(self) -> int:
@@ -57,8 +59,14 @@ class Deduplicated:
         return sum(len(family.others) for family in self.families)
 
 
-def check_dedup(level: str, keep_row: str, guard: Sequence[str] = ()) -> None:
-    """Reject unknown levels, rows to keep and guards.
+def check_dedup(
+    level: str,
+    keep_row: str,
+    guard: Sequence[str] = (),
+    threshold: float | None = None,
+    precision: float | None = None,
+) -> None:
+    """Reject unknown levels, rows to keep and guards, and two thresholds.
 
     Raises:
         SettingsError: one of them.
@@ -71,49 +79,13 @@ def check_dedup(level: str, keep_row: str, guard: Sequence[str] = ()) -> None:
         raise SettingsError("keep_row is newest: without a column; write newest:COLUMN")
     if unknown := [each for each in guard if each not in get_args(Guard)]:
         raise SettingsError(f"guard is {unknown[0]!r}; it is one of {', '.join(get_args(Guard))}")
-
-
-class Similarity:
-    """The score of pairs of texts: by words, or by vectors and words as `pairs` ranks.
-
-    Args:
-        corpus: the texts.
-        vectors: (n, d) of length 1; None for words alone.
-        lexical_weight: of the words, with vectors.
-        language: of the stemmer, with vectors; by default the language of most texts.
-    """
-
-    def __init__(
-        self,
-        corpus: Corpus,
-        vectors: Vectors | None = None,
-        lexical_weight: float = PAIR_WEIGHT,
-        language: str | None = None,
-    ) -> None:
-        self.corpus, self.vectors, self.weight = corpus, vectors, lexical_weight
-        self.counts: WordCounts | None = None
-        if vectors is None:
-            self.counts = counted_words(corpus)
-        elif lexical_weight:
-            self.counts = WordCounts(Analyzer(language or corpus_language(corpus)))
-            for batch in corpus.batches(size=_BLOCK):
-                self.counts.add(batch)
-
-    def __call__(self, first: Integers, second: Integers, cosine: Vectors | None = None) -> Vectors:
-        """Scores of pairs of rows, (pairs,) each, from -1 to 1.
-
-        Args:
-            first: a row of each.
-            second: the other one.
-            cosine: of their vectors, if it is known.
-        """
-        words = None if self.counts is None else shared_words(self.corpus, self.counts, first, second)
-        if self.vectors is None:
-            assert words is not None
-            return words
-        if cosine is None:
-            cosine = np.einsum("nd,nd->n", self.vectors[first], self.vectors[second])
-        return cosine if words is None else normalized(fuse(cosine, words, self.weight), self.weight)
+    if threshold is not None and not 0 <= threshold <= 1:
+        raise SettingsError(f"threshold is {threshold:g}; it is 0 to 1")
+    if precision is not None and not 0 < precision < 1:
+        raise SettingsError(f"precision is {precision:g}; it must be above 0 and below 1")
+    if precision is not None and (threshold is not None or level == "exact"):
+        other = "level=exact" if level == "exact" else "`threshold`"
+        raise SettingsError(f"`precision` chooses the threshold, and {other} says it: give one of them")
 
 
 def deduplicate(
@@ -122,6 +94,7 @@ def deduplicate(
     threshold: float | None = None,
     keep_row: str = "first",
     guard: Sequence[Guard] = (),
+    precision: float | None = None,
     similarity: Similarity | None = None,
     progress: Progress = SILENT,
 ) -> Deduplicated:
@@ -134,13 +107,19 @@ def deduplicate(
         keep_row: the row of a family that stays: `first`, `longest`, or `newest:COLUMN`, the one with the latest date
             or largest number; the first among equals.
         guard: changes that no two texts of a family may have.
+        precision: choose the threshold at which this share of the copies are copies (see `choose_threshold`).
         similarity: for `meaning`, with vectors.
         progress: receives the number of distinct texts done.
 
     Raises:
-        SettingsError: an unknown option, or a column without dates or numbers.
+        SettingsError: an unknown option, a column without dates or numbers, or too few texts for a precision.
     """
-    check_dedup(level, keep_row, guard)
+    check_dedup(level, keep_row, guard, threshold, precision)
+    chosen: Precision | None = None
+    if precision is not None:
+        similarity = similarity or Similarity(corpus)
+        chosen = choose_threshold(similarity, precision, progress)
+        threshold = chosen.threshold
     threshold = THRESHOLDS[level] if threshold is None else threshold
     first, order = preferred(corpus, keep_row)
     stars = Stars(len(corpus))
@@ -157,7 +136,7 @@ def deduplicate(
     kept[rows] = first[order[stars.kept[rank[own]]]]
     score[rows] = stars.score[rank[own]]
     stays = np.flatnonzero(kept == np.arange(len(inputs)))
-    return Deduplicated(stays, families_of(kept, score), level, threshold)
+    return Deduplicated(stays, families_of(kept, score), level, threshold, chosen)
 
 
 def preferred(corpus: Corpus, keep_row: str) -> tuple[Integers, Integers]:
@@ -196,7 +175,7 @@ def _close_by_words(
     close: list[tuple[Integers, Integers, Vectors]] = []
     for earlier, later in near_candidates(corpus, counts, rank, advance):
         score = similarity(order[earlier], order[later])
-        near = np.flatnonzero(score >= threshold)
+        near = np.flatnonzero(score >= threshold - ROUNDING)
         near = near[_allowed(corpus, order[earlier[near]], order[later[near]], guard)]
         close.append((earlier[near], later[near], score[near]))
     if close:
@@ -219,7 +198,7 @@ def _close_by_vectors(
         found += _best(cosines, block, block, least)
         earlier, later, cosine = map(np.concatenate, zip(*found, strict=True))
         score = similarity(order[earlier], order[later], cosine)
-        near = np.flatnonzero(score >= threshold)
+        near = np.flatnonzero(score >= threshold - ROUNDING)
         near = near[_allowed(corpus, order[earlier[near]], order[later[near]], guard)]
         stars.join(earlier[near], later[near], score[near])
         kept = np.concatenate([kept, block[stars.kept[block] == block]])

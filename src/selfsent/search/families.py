@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 Integers = NDArray[np.int64]
 Scores = NDArray[np.float32]
 
+ROUNDING = 1e-6
+"""Largest error of a similarity in float32: a threshold of 1 means the same words."""
+
 
 class Stars:
     """Families by one rule, taken in an order of preference: a text that is close to one that is kept joins it.
