@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
@@ -24,6 +25,9 @@ def imported_from(package: str, homes: Mapping[str, Sequence[str]]) -> Callable[
     def found(name: str) -> Any:
         if name not in home_of:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(import_module(f"{package}.{home_of[name]}"), name)
+        value = getattr(import_module(f"{package}.{home_of[name]}"), name)
+        if f"{package}.{name}" not in sys.modules:  # a module of that name is the package's attribute
+            setattr(sys.modules[package], name, value)
+        return value
 
     return found

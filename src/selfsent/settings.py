@@ -201,10 +201,11 @@ def _converted(value: Any, item: dataclasses.Field[Any], kinds: tuple[Any, ...])
     Raises:
         SettingsError: the value has another type.
     """
-    value, name = name_of(value), item.name
+    name, number = item.name, isinstance(value, Number) and not isinstance(value, bool | complex)
+    if not number:
+        value = name_of(value)
     if isinstance(value, str) and "parse" in item.metadata:
         return parse_value(value, item, kinds)
-    number = isinstance(value, Number) and not isinstance(value, bool | complex)
     if not number or not {int, float} & {*kinds}:
         if {int, float} & {*kinds} and not {str, bool} & {*kinds}:
             raise SettingsError(f"{name} is {value!r}; it must be a number")
