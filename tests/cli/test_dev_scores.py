@@ -20,7 +20,7 @@ def test_a_label_free_score_along_the_way_is_on_other_documents(train, documents
     assert final["scores"]["base"]["n"] == 50
     assert scores(run)[2] != pytest.approx(final["scores"]["trained"]["score"], abs=1e-9)
     assert len(final["neighbours"]) == 3
-    for said in ("Search: nDCG@10", "The next sentence: MRR@10", "TF-IDF", "trained - untrained", "Nearest to:"):
+    for said in ("Search: nDCG@10", "The next sentence: MRR@10", "TF-IDF", "trained - untrained", "Nearest to “"):
         assert said in done.out
     card = (run / "model" / "README.md").read_text()
     assert f"| trained | {final['scores']['trained']['score']:.2f} |" in card

@@ -73,7 +73,7 @@ def test_the_page_has_every_figure_and_needs_nothing_from_elsewhere():
 def test_the_finding_is_the_headline_and_words_have_dots_of_their_own():
     shown = page()
     assert re.search(r"<h1>TF-IDF still beats .*</h1>\s*<p><b>Use TF-IDF", shown)
-    assert shown.count(f'fill="{WORDS}"') == 2
-    assert shown.count(f'fill="{BEST}"') == 1
+    assert shown.count(f'%;background:{WORDS}"></i><b>') == 2
+    assert shown.count(f'%;background:{BEST}"></i><b>') == 1
     assert "Dashed: untrained." in shown
     assert "<li>mlm failed: no memory.</li>" in page(failures={"mlm": "no memory"})

@@ -1,6 +1,5 @@
 import re
 
-from selfsent.report.pages import WORDS
 from selfsent.report.run_page import run_page
 
 HOSTILE = '<script>alert("1")</script>&amp;'
@@ -39,10 +38,8 @@ def test_the_headline_says_what_came_of_it():
     assert f"{ahead}</h1>" in page
     assert "ahead of the untrained base, TF-IDF and BM25</h1>" in run_page(RECORD, scores(5.0, 3.0), [], METRICS)
     assert "level with the untrained base" in run_page(RECORD, scores(0.5, 3.0), [], METRICS)
-    assert re.findall(r'<text x="8"[^>]*>(.*?)</text>', page) == ["TF-IDF", "BM25", "trained", "untrained"]
-    assert page.count(f'fill="{WORDS}"') == 2
-    both = run_page(RECORD, {**scores(5.0, -3.0), "with_words": score(39.0)}, [], METRICS)
-    assert re.findall(r'<text x="8"[^>]*>(.*?)</text>', both)[0] == "trained + words (search)"
+    named = re.findall(r'<div class="name"[^>]*>(.*?)</div>', page)
+    assert named == ["trained - untrained", "trained - TF-IDF", "trained - BM25"]
     assert "No score was taken" in run_page(RECORD, None, [], METRICS)
 
 
@@ -91,3 +88,26 @@ def test_the_warranty_is_on_the_page():
     assert "lost on STS-B dev" in page
     assert HOSTILE not in page
     assert "Warranty" not in run_page(RECORD, None, [], METRICS)
+
+
+def test_differences_stand_over_an_axis_with_a_line_at_zero():
+    page = run_page(RECORD, scores(5.0, -3.0), [], METRICS)
+    ticks = [tick for _, tick in re.findall(r'<span style="left:([\d.]+)%">([^<]+)</span>', page)]
+    assert ticks == ["-4", "-2", "0", "+2", "+4", "+6"]
+    assert page.count('<i class="zero" style="left:40.0%">') == 3
+    assert '<i class="interval" style="left:80.0%;width:20.0%' in page  # 4 to 6
+    assert ">+5.0</b>" in page
+
+
+def test_a_warranty_is_drawn_on_both_halves():
+    half = {"score": 30.0, "n": 200, "gain": 1.0, "low": -0.5, "high": 2.0}
+    none = {"score": 29.0, "n": 200, "gain": 0.0, "low": 0.0, "high": 0.0}
+    tried = [
+        {"alpha": 0.0, "loss": 0.0, "dev": none, "test": none},
+        {"alpha": 1.0, "loss": 0.1, "dev": half, "test": half},
+    ]
+    found = {"alpha": 1.0, "line": HOSTILE, "exam": "some queries", "regression_check": HOSTILE, "candidates": tried}
+    page = run_page({**RECORD, "warranty": found}, None, [], METRICS)
+    assert page.count("<polyline") - page.count("<figcaption") == 2
+    assert ">100%</text>" in page
+    assert "<script" not in page

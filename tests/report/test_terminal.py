@@ -4,7 +4,7 @@ import pytest
 from rich.console import Console
 
 from selfsent.display import text_of
-from selfsent.report.scores import neighbours_text, scores_table
+from selfsent.report.scores import neighbours_lines, scores_table
 
 
 def shown(renderable):
@@ -42,8 +42,10 @@ def test_search_is_shown_with_what_was_asked():
     assert "believe search more" not in text
 
 
-def test_sentences_are_shown_as_they_are():
-    found = [{"sentence": "[red]not red[/red] :smile:", "cosine": 0.5}]
-    text = shown(neighbours_text([{"sentence": "[b]query[/nope]", "before": found, "after": found}]))
-    assert "Nearest to: [b]query[/nope]" in text
-    assert text.count("0.50  [red]not red[/red] :smile:") == 2
+def test_a_sentence_has_a_line_with_its_nearest_before_and_after():
+    before, after = [{"sentence": "[red]not\nred[/red]", "cosine": 0.5}], [{"sentence": "x" * 100, "cosine": 0.4}]
+    lines = neighbours_lines(
+        [{"sentence": "[b]query[/nope]", "before": before, "after": each} for each in (before, after)]
+    )
+    assert lines[0] == "Nearest to “[b]query[/nope]”: “[red]not red[/red]”, as before"
+    assert lines[1] == f"Nearest to “[b]query[/nope]”: “{'x' * 59}…”; before “[red]not red[/red]”"

@@ -90,7 +90,7 @@ class Train(TrainingText, Resumable):
         self._refuse_unknown()
         from selfsent import api
         from selfsent.evaluation.hold_out import without_documents
-        from selfsent.report.scores import neighbours_text, scores_table
+        from selfsent.report.scores import neighbours_lines, scores_table
         from selfsent.report.warranted import warranty_table
         from selfsent.training.budget import Clock
 
@@ -106,7 +106,8 @@ class Train(TrainingText, Resumable):
         if "warranty" in result.record:
             show(warranty_table(result.record["warranty"]))
         if result.scores or result.search_scores:
-            show(neighbours_text(result.neighbours))
+            for line in neighbours_lines(result.neighbours):
+                show(line)
             show(f"The same as a page, with curves: {result.directory / 'report.html'}")
         show(f"The model is in {result.directory / 'model'}")
         asked = self.hold_out != 0 and len(corpus.input_columns) == 1 and corpus.documents is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
@@ -13,8 +14,8 @@ from selfsent.display import shortened
 Curve = Sequence[tuple[int, float]]
 """Steps and values."""
 
-_WIDTH, _MARGIN, _ROW, _NAME = 440, 8, 38, 60
-"""Dimensions of a drawing that is legible on a phone, with names above their lines."""
+_NAME = 80
+"""Maximum number of characters of a name in a drawing."""
 _CURVE = 230, 90  # width and height
 BEST, WORDS, OTHER = "#2a86c4", "#c07a1e", "#8c8c8c"
 """Colours of the best, of TF-IDF and BM25, and of others: legible on white and black."""
@@ -36,33 +37,71 @@ def render(template: str, **values: Any) -> str:
     return _environment().get_template(template).render(**values)
 
 
-def dots(rows: Sequence[tuple[str, Mapping[str, Any], bool]], best: str | None, line: str) -> dict[str, Any]:
-    """Layout of a drawing: a dot with its 95 % interval for each of `rows`, the best first, and a reference line.
+def dots(rows: Sequence[tuple[str, Mapping[str, Any], bool]], best: str | None, line: str | None) -> dict[str, Any]:
+    """Layout of a drawing: a dot with its 95 % interval for each of `rows`, the best first, over an axis.
 
     Args:
         rows: name, score and whether it only counts words, as TF-IDF and BM25 do.
         best: name of the best row, which is blue.
-        line: name of the row at whose score the line is.
+        line: name of the row at whose score a line is; None for differences, which have theirs at zero.
     """
     rows = sorted(rows, key=lambda row: -float(row[1]["score"]))
-    ends: list[float] = [score[end] for _, score, _ in rows for end in ("low", "high")]
-    low, scale = min(ends), (_WIDTH - 2 * _MARGIN - 36) / ((max(ends) - min(ends)) or 1.0)
+    middle = 0.0 if line is None else next(score["score"] for name, score, _ in rows if name == line)
+    drawn = []
+    ticks = _ticks([middle, *(score[end] for _, score, _ in rows for end in ("low", "high"))])
+    low, scale = ticks[0], 100 / (ticks[-1] - ticks[0])
 
     def position(value: float) -> float:
-        return round(_MARGIN + (value - low) * scale, 1)
+        return round((value - low) * scale, 2)
 
-    drawn, middle = [], next(score["score"] for name, score, _ in rows if name == line)
-    for number, (name, score, words) in enumerate(rows):
-        place = {"text": _ROW * number + 15, "y": _ROW * number + 26, "x": position(score["score"])}
-        place |= {end: position(score[end]) for end in ("low", "high")}
+    for name, score, words in rows:
+        place = {end: position(score[end]) for end in ("low", "high")} | {"x": position(score["score"])}
         colour = BEST if name == best else WORDS if words else OTHER
-        about = {"name": shortened(name, _NAME), "score": f"{score['score']:.1f}", "colour": colour}
-        drawn.append({**about, **place})
+        said = f"{score['score']:+.1f}" if line is None else f"{score['score']:.1f}"
+        drawn.append({"name": shortened(name, _NAME), "score": said, "colour": colour, **place})
     return {
-        **{"width": _WIDTH, "height": _ROW * len(rows) + 2, "margin": _MARGIN, "other": OTHER},
+        "axis": [(position(tick), f"{tick:+g}" if line is None and tick else f"{tick:g}") for tick in ticks],
         **{"middle": position(middle), "line": line, "best": best, "dots": drawn},
         "words": any(words for *_, words in rows),
         "bare": any(score["low"] == score["high"] for _, score, _ in rows),
+    }
+
+
+def _ticks(values: Sequence[float]) -> list[float]:
+    """Round numbers around values, some four to eight."""
+    span = (max(values) - min(values)) or 1.0
+    power = 10.0 ** math.floor(math.log10(span / 4))
+    step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= span / 6)
+    first, last = math.floor(min(values) / step), math.ceil(max(values) / step)
+    return [round(step * number, 10) for number in range(first, max(last, first + 1) + 1)]
+
+
+def gains_by_alpha(candidates: Sequence[Mapping[str, Any]], alpha: float) -> dict[str, Any]:
+    """Layout of the gain over the base by the share that is kept of a training, with intervals, on both halves.
+
+    Args:
+        candidates: of a warranty: `alpha`, and for `dev` and `test` `gain`, `low` and `high`.
+        alpha: of the chosen one.
+    """
+    halves = {"where chosen": "dev", "on the other half": "test"}
+    gains = [each[half][end] for each in candidates for half in halves.values() for end in ("gain", "low", "high")]
+    ticks = _ticks([0.0, *gains])
+    width, height, left = 560, 260, 40
+
+    def place(across: float, gain: float) -> tuple[float, float]:
+        up = (gain - ticks[0]) / (ticks[-1] - ticks[0])
+        return round(left + (width - left - 16) * across, 1), round(8 + (height - 36) * (1 - up), 1)
+
+    lines = []
+    for (name, half), colour in zip(halves.items(), (BEST, WORDS), strict=True):
+        points = [(place(each["alpha"], each[half]["gain"]), each) for each in candidates]
+        bars = [(x, place(0, each[half]["low"])[1], place(0, each[half]["high"])[1]) for (x, _), each in points]
+        drawn = " ".join(f"{x},{y}" for (x, y), _ in points)
+        lines.append({"name": name, "colour": colour, "points": drawn, "bars": bars})
+    return {
+        **{"width": width, "height": height, "left": left, "lines": lines, "chosen": place(alpha, 0)[0]},
+        "up": [(place(0, tick)[1], f"{tick:+g}" if tick else "0") for tick in ticks],
+        "across": [(place(each["alpha"], 0)[0], f"{each['alpha']:.0%}") for each in candidates],
     }
 
 

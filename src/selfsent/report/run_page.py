@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from selfsent.display import cells_of, listed
-from selfsent.report.pages import curves, dots, render
-from selfsent.report.scores import NAMES, Scores, differences, is_search, ranked, scores_table, standing
+from selfsent.report.pages import curves, dots, gains_by_alpha, render
+from selfsent.report.scores import NAMES, Scores, differences, is_search, scores_table, standing
 from selfsent.report.warranted import warranty_table
-from selfsent.scorers.lexical import LEXICAL
 
 _CURVES = {
     "loss": "loss",
@@ -51,11 +50,13 @@ def run_page(
         "versions": ", ".join(f"{name} {version}" for name, version in record.get("versions", {}).items()),
     }
     logs = {title: [(one["step"], one[key]) for one in metrics if key in one] for key, title in _CURVES.items()}
+    found = record.get("warranty")
     return render(
         "run_body.html" if fragment else "run.html",
         method=config.get("method", "run"),
         headline=_headline(search or scores),
-        warranty=cells_of(warranty_table(record["warranty"])) if "warranty" in record else None,
+        warranty=cells_of(warranty_table(found)) if found else None,
+        kept=gains_by_alpha(found["candidates"], found["alpha"]) if found else None,
         scores=[(cells_of(scores_table(each)), _drawing(each)) for each in (search, scores) if each],
         neighbours=neighbours,
         curves=curves(logs),
@@ -75,7 +76,8 @@ def _headline(scores: Scores | None) -> str:
     return f"{what} is " + ", ".join(f"{how} {listed(names)}" for how, names in found.items())
 
 
-def _drawing(scores: Scores) -> dict[str, Any]:
-    best, line = ("with_words", "bm25") if is_search(scores) else ("trained", "base")
-    rows = [(NAMES[key], one, key in LEXICAL) for key, one in ranked(scores).items()]
-    return dots(rows, NAMES[best], NAMES[line])
+def _drawing(scores: Scores) -> dict[str, Any] | None:
+    """The paired differences as dots; scores alone would have intervals that overlap where a difference is certain."""
+    own = {f"{one} - {other}": found for (one, other), found in differences(scores).items()}
+    best = max(own, key=lambda name: float(own[name]["score"]), default=None)
+    return dots([(name, found, False) for name, found in own.items()], best, None) if own else None

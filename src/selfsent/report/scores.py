@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rich.console import Group
 from rich.table import Table
 
-from selfsent.display import counted, span, table_of
+from selfsent.display import counted, shortened, span, table_of
 from selfsent.evaluation.held_out import DIFFERENCES
 from selfsent.scorers.lexical import LEXICAL
 
@@ -66,6 +65,8 @@ def summary(scores: Scores) -> str:
     )
 
 
+_NEIGHBOUR = 60
+"""Maximum number of characters of a sentence in a line of neighbours."""
 _VERDICTS = {"ahead of": "better", "behind": "worse", "level with": "no clear difference"}
 
 
@@ -84,12 +85,14 @@ def scores_table(scores: Scores) -> Table:
     return table_of(headings, rows, title=title(scores), caption=summary(scores), styles=styles, sections=sections)
 
 
-def neighbours_text(neighbours: list[dict[str, Any]]) -> Group:
-    """The nearest sentences of a few sentences, before and after training."""
-    tables = []
+def neighbours_lines(neighbours: list[dict[str, Any]]) -> list[str]:
+    """The nearest sentence of a few sentences, before and after training, a line each; the page has more."""
+    lines = []
     for entry in neighbours:
-        pairs = zip(entry["before"], entry["after"], strict=True)
-        rows = [[f"{one['cosine']:.2f}  {one['sentence']}" for one in pair] for pair in pairs]
-        title = f"Nearest to: {entry['sentence']}"
-        tables.append(table_of(("before", "after"), rows, left=(0, 1), title=title, expand=True))
-    return Group(*tables)
+        asked, before, after = (
+            shortened(" ".join(sentence.split()), _NEIGHBOUR)
+            for sentence in (entry["sentence"], entry["before"][0]["sentence"], entry["after"][0]["sentence"])
+        )
+        found = f"“{after}”, as before" if before == after else f"“{after}”; before “{before}”"
+        lines.append(f"Nearest to “{asked}”: {found}")
+    return lines
