@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
+import tiny
 from selfsent.data.vector_files import unit
 from selfsent.errors import DataError
 from selfsent.evaluation.tasks.beir import read_task
@@ -136,7 +137,10 @@ def test_the_weight_of_words_is_learned(tmp_path):
         (tmp_path / "qrels" / f"{name}.tsv").write_text("\n".join(["query-id\tcorpus-id\tscore", *rows]))
     dev, test = (read_task(tmp_path, "adapted", split) for split in ("dev", "test"))
     random.lexical_weight = 0.0
-    assert adapt(random, dev, test).adapter.words > 0
+    told = []
+    progress = tiny.heard(count=lambda what, done, total: told.append((done, total)))
+    assert adapt(random, dev, test, progress=progress).adapter.words > 0
+    assert {total for _, total in told} == {sum(done for done, _ in told)}
 
 
 @pytest.mark.parametrize("content", [b"", b"nothing of this kind", None])

@@ -6,7 +6,7 @@ from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from selfsent.cli.console import doing, notice, show
+from selfsent.cli.console import notice, show, shown
 from selfsent.cli.options import JSON, Encoding
 from selfsent.cli.outputs import as_line, check_outputs, write_outputs
 from selfsent.cli.results import LEXICAL_WEIGHT
@@ -54,9 +54,8 @@ class Adapt(Encoding):
         folder = Path(self.exam)
         encoder = self._encoder(folder)
         dev, test = (read_task(folder, "adapted", split) for split in ("dev", "test"))
-        with doing() as now:
-            now(encoder.name)
-            found = adapt(encoder, dev, test, self.lexical_weight)
+        with shown() as progress:
+            found = adapt(encoder, dev, test, self.lexical_weight, progress)
         found.adapter.save(Path(self.output))
         about = {"adapter": found.adapter.name, "lexical_weight": found.adapter.words, "line": found.line}
         about["word_weight"] = about["lexical_weight"]  # deprecated

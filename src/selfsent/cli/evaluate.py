@@ -116,7 +116,6 @@ class Evaluate(_Tasks, _Files, Encoding):
             return
         for table in report.tables:
             show(table)
-        show("\n".join(report.signatures))
 
     def _columns(self, own: dict[str, str | None]) -> Sequence[Any] | None:
         """The columns of the user's file; --text-column names its text unless there is a corpus.

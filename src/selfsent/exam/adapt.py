@@ -29,6 +29,7 @@ from selfsent.evaluation.tasks.beir import texts_in
 from selfsent.evaluation.tasks.retrieval import RetrievalTask
 from selfsent.exam.compare import WEIGHTS
 from selfsent.files import atomic_file
+from selfsent.progress import SILENT, Progress
 from selfsent.renamed import renamed_arguments
 from selfsent.scorers.lexical import Hybrid
 from selfsent.scorers.scorer import Scorer
@@ -207,7 +208,13 @@ class Adaptation:
 
 
 @renamed_arguments(word_weight="lexical_weight")
-def adapt(encoder: Scorer, dev: RetrievalTask, test: RetrievalTask, lexical_weight: float | None = None) -> Adaptation:
+def adapt(
+    encoder: Scorer,
+    dev: RetrievalTask,
+    test: RetrievalTask,
+    lexical_weight: float | None = None,
+    progress: Progress = SILENT,
+) -> Adaptation:
     """Learn an adapter from queries with known answers.
 
     Args:
@@ -215,6 +222,7 @@ def adapt(encoder: Scorer, dev: RetrievalTask, test: RetrievalTask, lexical_weig
         dev: the queries to learn from, and to choose by.
         test: other ones over the same documents, to show the gain on.
         lexical_weight: of BM25; by default it is chosen, too.
+        progress: receives the number of maps and weights tried.
 
     Raises:
         DataError: the encoder has no vectors.
@@ -232,12 +240,22 @@ def adapt(encoder: Scorer, dev: RetrievalTask, test: RetrievalTask, lexical_weig
         crossed = _cross_fitted(make, queries, answers)
         yield from ((make, weight, score(dev, lambda asked: crossed, weight)) for weight in weights)
 
-    tried = [each for make in _makers(documents) for each in tried_with(make, [own])]
+    makers, weights = list(_makers(documents)), sorted({0.0, *WEIGHTS} - {own})
+    weighed = 0 if lexical_weight is not None else 1 + min(_WEIGHED, len(makers))
+    total, tried = len(makers) + weighed * len(weights), list[tuple[Make, float, Score]]()
+
+    def try_with(make: Make, weights: Iterable[float]) -> None:
+        for each in tried_with(make, weights):
+            tried.append(each)
+            progress.count("trying maps", 1, total)
+
+    for make in makers:
+        try_with(make, [own])
     before = score(dev, none, own)
-    if lexical_weight is None:
+    if weighed:
         best = sorted(tried, key=lambda each: -each[2].score)[:_WEIGHED]
         for make in [_always(none), *(each[0] for each in best)]:
-            tried += tried_with(make, sorted({0.0, *WEIGHTS} - {own}))
+            try_with(make, weights)
     shown = score(test, none, own)
     if not best_minus([each[2] for each in tried], before).low > 0:
         return Adaptation(none, (before, shown), (before, shown))
