@@ -252,13 +252,12 @@ def make_batches(learner, views, settings, sentences, labels=None):
     """
     from selfsent.data.batches import Batches
     from selfsent.data.views.positives import Documents
-    from selfsent.data.views.tokens import Template
 
     tokenizer = learner.model.tokenizer
     columns = 1 + max(max(view.column, view.second_column or 0) for view in views)
     texts = [sentences, *(make_sentences(len(sentences), seed=100 + column) for column in range(1, columns))]
     tables = [Table(tokenizer, column) for column in texts]
-    template = Template.of(tokenizer, learner.model.vocabulary_size)
+    template = learner.model.template
     beside = any(view.passage is not None for view in views)
     documents = Documents(np.arange(len(sentences)) // 4) if beside else None
     return Batches(tables, np.arange(len(sentences)), views, template, settings, labels=labels, documents=documents)

@@ -23,6 +23,19 @@ def join() -> None:
         PartialState(cpu=not torch.cuda.is_available())
 
 
+def accelerator() -> Any:
+    """What shares a training out to several processes: the Accelerator of accelerate, which one process does without.
+
+    It has no mixed precision of its own, which would hold for the whole process and every later run.
+    """
+    from accelerate import Accelerator
+    from accelerate.state import is_initialized
+
+    found = Accelerator(cpu=not torch.cuda.is_available(), mixed_precision=None if is_initialized() else "no")
+    found.native_amp, found.scaler = False, None
+    return found
+
+
 def wait() -> None:
     """Block until all processes arrive."""
     if world_size() > 1:

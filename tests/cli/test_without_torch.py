@@ -4,9 +4,13 @@ import json
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+from sentence_transformers import SentenceTransformer
 
 import tiny
+from selfsent.models.encoding import encode
+from selfsent.models.opening import open_encoder
 
 HEAVY = {"torch", "transformers", "sentence_transformers", "accelerate"}
 """What no command with a table imports."""
@@ -28,7 +32,7 @@ try:
     main()
 except SystemExit as end:
     status = end.code
-slow = {"pyarrow.compute", "urllib.request", "numpy.ma"} & set(sys.modules)
+slow = {"pyarrow.compute", "urllib.request", "numpy.ma", "torch._dynamo"} & set(sys.modules)
 names = {name.partition(".")[0] for name in sys.modules} | slow
 open(%r, "w").write(__import__("json").dumps({"status": status, "names": sorted(names)}))
 """
@@ -116,6 +120,21 @@ def test_a_service_of_an_index(folder):
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True)
     assert not set(done.stdout.split()) & (HEAVY | SELDOM | {"fasttext"})
+
+
+@pytest.mark.parametrize("scored", [True, False])
+def test_a_training_of_a_table_imports_torch_alone(folder, scored):
+    """Not what is built on torch either, nor torch's compiler, which is made of sympy and takes longer than torch."""
+    given = ["texts.csv", "--document-column", "id", "--split-sentences"] if scored else ["lines.txt"]
+    (folder / "lines.txt").write_text("\n".join(tiny.make_sentences(60, seed=9)))
+    found = imported(folder, "train", *given, "--base", "bundled", "--steps", "3", "--output", "run", "--overwrite")
+    assert "torch" in found
+    assert not found & ((HEAVY | SELDOM) - {"torch"} - ({"sklearn", "scipy", "pandas"} if scored else set()))
+    assert not found & {"sympy", "torch._dynamo"}
+    model, texts = folder / "run" / "model", ["bidi gafo", "", "lumo tike bidi", "xyz ☃"]
+    theirs = SentenceTransformer(str(model), device="cpu").encode(texts)
+    assert theirs == pytest.approx(encode(open_encoder(str(model)), texts), abs=1e-6)
+    assert np.linalg.norm(theirs - encode(open_encoder("bundled"), texts), axis=1).max() > 0.01, "it was trained"
 
 
 def test_what_needs_torch_gets_it(folder):

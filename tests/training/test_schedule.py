@@ -2,6 +2,7 @@ import pytest
 import torch
 
 import selfsent
+from selfsent.foreign.torch import without_compiler
 from selfsent.methods import METHODS
 from selfsent.models.loading import load_encoder
 from selfsent.settings import Settings
@@ -53,6 +54,27 @@ def test_rmsprop_is_that_of_its_equation():
         square = 0.9 * square + 0.1 * gradient**2
         weight -= 0.1 * gradient / (square**0.5 + 1e-3)
     assert layer.weight.item() == pytest.approx(weight, rel=1e-5, abs=1e-7)
+
+
+@pytest.mark.parametrize("kind", [torch.optim.AdamW, torch.optim.RMSprop, torch.optim.SGD])
+def test_an_optimiser_without_compiler_takes_the_steps_of_torch_s_own(kind):
+    """Also with a state that was read, and hooks around a step; no step is part of a gradient."""
+    sides, hooked = [], []
+    for made in (kind, without_compiler(kind)):
+        weight = torch.nn.Parameter(torch.linspace(-1, 1, 6))
+        optimizer = made([{"params": [weight], "lr": 0.1}])
+        optimizer.register_step_post_hook(lambda *_: hooked.append(torch.is_grad_enabled()))
+        for step in range(4):
+            (weight**3).sum().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            if step == 1:
+                optimizer.load_state_dict(optimizer.state_dict())
+        assert weight.grad is None
+        sides.append(weight.detach())
+    assert torch.equal(*sides)
+    assert not torch.equal(sides[0], torch.linspace(-1, 1, 6))
+    assert hooked == [True] * 8
 
 
 def test_rows_of_a_table_step_in_proportion_to_their_length(tmp_path):

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.stats import spearmanr
 
 from selfsent.data.corpus import Corpus
 from selfsent.data.corpus.clean import letters
@@ -183,6 +182,8 @@ def regression_check(base: Scorer, data: str | Path | None = None) -> tuple[str,
     if store.mirror is not None and STSB_DEV.is_in(store.mirror):
         before = TASKS[STSB_DEV.name](base, store).score
         return "STS-B dev", lambda encoder: before - TASKS[STSB_DEV.name](encoder, store).score
+    from scipy.stats import spearmanr
+
     known = _similarities(base)
     return "general sentences", lambda encoder: 20 * (1 - float(spearmanr(known, _similarities(encoder))[0]))
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
+from inspect import unwrap
 from typing import Any, cast
 
 import torch
@@ -61,6 +62,19 @@ def has_flash_attention() -> bool:
     """Whether there is `flash_attention`."""
     instead = "attention is computed in padded groups"
     return lookup("torch", torch, "ops.aten._flash_attention_forward", instead) is not None
+
+
+@cache
+def without_compiler(kind: type[torch.optim.Optimizer]) -> Callable[..., torch.optim.Optimizer]:
+    """A class of optimisers that does the same without torch's compiler.
+
+    Decorators of some methods keep the compiler out of them, for which they import it: it takes longer than torch
+    itself, and than training a small table. Here it compiles nothing.
+    """
+    kept_out = ("add_param_group", "zero_grad", "state_dict", "load_state_dict")
+    methods: dict[str, Any] = {name: unwrap(getattr(kind, name)) for name in kept_out}
+    methods["step"] = torch.no_grad()(unwrap(kind.step))
+    return type(kind.__name__, (kind,), methods)
 
 
 def scale_all(tensors: Iterable[Tensor], factor: float) -> None:

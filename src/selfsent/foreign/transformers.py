@@ -52,11 +52,6 @@ def set_attention(config: Any, name: str) -> None:
     config._attn_implementation = name
 
 
-def set_backend(tokenizer: Any, backend: Any) -> None:
-    """Let a fast tokenizer read with this one of `tokenizers`."""
-    tokenizer._tokenizer = backend
-
-
 def has_masked_language_model(config: Any) -> bool:
     """Whether transformers has a masked language model of a configuration's architecture."""
     from transformers import AutoModelForMaskedLM

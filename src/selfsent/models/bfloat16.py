@@ -7,7 +7,6 @@ from types import MethodType
 from typing import TYPE_CHECKING, Any
 
 import torch
-from accelerate.utils.operations import convert_to_fp32
 from torch import Tensor, nn
 
 from selfsent.foreign.torch import laid_out, lays_out_bfloat16, linear_laid_out
@@ -56,6 +55,8 @@ def into_bfloat16(model: Encoder) -> Encoder:
 
 def in_bfloat16(transformer: Any) -> None:
     """Compute a transformer under autocast for any caller, with results in float32."""
+    from accelerate.utils.operations import convert_to_fp32
+
     forward = type(transformer).forward
 
     @functools.wraps(forward)

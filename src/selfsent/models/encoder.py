@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from selfsent.data.packed import Packed
+from selfsent.data.views.tokens import Template
 from selfsent.errors import BaseEncoderError
 from selfsent.fast.gradcache import in_parts
 from selfsent.files import write_json
@@ -184,6 +185,11 @@ class Encoder(nn.Module):
         self.sentence_transformer.append(Dense(d, k, True, nn.Identity(), weight.float().clone(), bias.float().clone()))
 
     @property
+    def template(self) -> Template:
+        """The special tokens around a sentence, and those that noise needs."""
+        return Template.of(self.tokenizer, self.vocabulary_size)
+
+    @property
     def hidden_size(self) -> int:
         """Width of a token state."""
         return int(self.transformer.config.hidden_size)
@@ -334,8 +340,7 @@ class Encoder(nn.Module):
         """
         if any(parameter.dtype == torch.int8 for parameter in self.transformer.parameters()):
             raise BaseEncoderError("an encoder in 8 bits cannot be saved: save it before")
-        with silent():
-            self.sentence_transformer.save(str(directory), create_model_card=False)
+        self.save_modules(directory)
         if self.language_model_head is not None:
             save_head(self.language_model_head, directory, self.transformer)
         self.texts_read.save(directory)
@@ -343,6 +348,11 @@ class Encoder(nn.Module):
         if self.lexical_weight != type(self).lexical_weight or any(about.values()):
             told = {name: value for name, value in about.items() if value}
             write_json(directory / SEARCH_FILE, {"lexical_weight": self.lexical_weight, **told})
+
+    def save_modules(self, directory: Path) -> None:
+        """Write the ordinary directory, without what selfsent keeps beside it."""
+        with silent():
+            self.sentence_transformer.save(str(directory), create_model_card=False)
 
     def cut(self, size: int) -> None:
         """Keep at most the first `size` numbers of each vector, and the length 1 where whole vectors have it."""

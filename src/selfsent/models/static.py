@@ -19,10 +19,12 @@ from torch.nn import functional as F
 
 from selfsent.data.packed import Packed
 from selfsent.data.tokenizing import CachedTokenizer
-from selfsent.foreign.transformers import set_backend
+from selfsent.data.views.tokens import Template
+from selfsent.foreign.transformers import silent
 from selfsent.lexical.hybrid import SEARCH_WEIGHT
 from selfsent.models.encoder import Encoder
-from selfsent.models.table import CONFIG, LONGEST, PLAIN, WEIGHTS
+from selfsent.models.table import CONFIG, PLAIN, WEIGHTS
+from selfsent.models.table_tokenizer import TableTokenizer
 
 _SPREAD = 0.1
 """Standard deviation of the numbers in a new table."""
@@ -92,7 +94,8 @@ class PlainTable(nn.Sequential):
             options["default_prompt_name"] = self.default_prompt_name
             options["similarity_fn_name"] = self._json[CONFIG].get("similarity_fn_name")
             whole = SentenceTransformer(modules=modules, **options)
-            whole.save(path, create_model_card=create_model_card)
+            with silent():
+                whole.save(path, create_model_card=create_model_card)
             return
         folder = Path(path)
         folder.mkdir(parents=True, exist_ok=True)
@@ -119,12 +122,7 @@ class StaticEncoder(Encoder):
 
     def __init__(self, sentence_transformer: Any) -> None:
         super().__init__(sentence_transformer)
-        # Without the special tokens around sentences, which a table does not read.
-        about = json.loads(sentence_transformer[0].tokenizer.to_str())
-        cut = about["truncation"] or {}
-        about |= {"post_processor": None, "padding": None, "truncation": None}
-        self.tokenizer = as_transformers(Tokenizer.from_str(json.dumps(about)))
-        self.tokenizer.model_max_length = cut.get("max_length", LONGEST)
+        self.tokenizer = TableTokenizer(sentence_transformer[0].tokenizer)
 
     @property
     def table(self) -> nn.EmbeddingBag:
@@ -142,6 +140,11 @@ class StaticEncoder(Encoder):
     def reader(self) -> CachedTokenizer:
         """Tokenises texts faster than the tokenizer does: nothing else takes long here."""
         return CachedTokenizer(self.tokenizer.backend_tokenizer)
+
+    @property
+    def template(self) -> Template:
+        """The special tokens: none are around a sentence."""
+        return cast(TableTokenizer, self.tokenizer).template(self.vocabulary_size)
 
     @property
     def hidden_size(self) -> int:
@@ -162,6 +165,13 @@ class StaticEncoder(Encoder):
         mean = F.embedding_bag(packed.flat_ids, self.table.weight, packed.starts, mode="mean")
         return self.after_pooling(mean, leave_out)
 
+    def save_modules(self, directory: Path) -> None:
+        """Write the ordinary directory, of a plain table without the import of transformers."""
+        if isinstance(self.sentence_transformer, PlainTable):
+            self.sentence_transformer.save(str(directory))
+        else:
+            super().save_modules(directory)
+
     def put_affine(self, weight: Tensor, bias: Tensor) -> None:
         """Apply the map to the rows of a bare table, since it commutes with the mean.
 
@@ -173,28 +183,6 @@ class StaticEncoder(Encoder):
         rows = (self.table.weight.detach().to(weight) @ weight.T + bias).float()
         module = self.sentence_transformer[0]
         module.embedding, module.embedding_dim = nn.EmbeddingBag.from_pretrained(rows, freeze=False), rows.shape[1]
-
-
-def as_transformers(tokenizer: Tokenizer) -> Any:
-    """A tokenizer as transformers wraps it, which then knows its unknown token and its special ones.
-
-    transformers adds these to the tokenizer, so that their names in a text would be read as them. The tokenizer is put
-    back as it was, since sentence-transformers has it so.
-
-    Args:
-        tokenizer: of `tokenizers`.
-    """
-    from transformers import PreTrainedTokenizerFast
-
-    about = json.loads(tokenizer.to_str())
-    unknown = about["model"].get("unk_token")
-    if unknown is None and about["model"].get("unk_id") is not None:
-        unknown = about["model"]["vocab"][about["model"]["unk_id"]][0]
-    others = [entry["content"] for entry in about["added_tokens"] if entry["special"]]
-    extra = [token for token in others if token != unknown]
-    wrapped = PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token=unknown, extra_special_tokens=extra)
-    set_backend(wrapped, tokenizer)
-    return wrapped
 
 
 def rows_of_model2vec(weights: Mapping[str, Tensor]) -> Tensor:

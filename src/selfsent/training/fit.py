@@ -19,7 +19,6 @@ from selfsent.data.corpus import Corpus
 from selfsent.data.token_table import LONGEST, TokenTable, build_table
 from selfsent.data.tokenizing import seam
 from selfsent.data.views.positives import Documents
-from selfsent.data.views.tokens import Template
 from selfsent.display import counted
 from selfsent.distributed import by_first, rank, wait, world_size
 from selfsent.errors import SettingsError
@@ -183,7 +182,7 @@ def _batches(prepared: PreparedRun, learner: Learner, progress: Progress) -> Bat
         if not plan.options.reads_whole_documents:
             progress.notice(f"this base reads at most {limit} tokens: max_length={settings.max_length} is cut to that")
         settings = settings.replace(max_length=limit)
-    template = Template.of(model.tokenizer, model.vocabulary_size)
+    template = model.template
     reject_constant(model, template)
     for view in plan.views:
         if view.noise is not None:

@@ -10,14 +10,12 @@ from contextlib import nullcontext
 from typing import Any, cast
 
 import torch
-from accelerate import Accelerator
-from accelerate.state import is_initialized
 from torch import Tensor
 
 from selfsent.data.batches import Batches
 from selfsent.data.packed import Packed
 from selfsent.data.random import make_key
-from selfsent.distributed import gathered, of_first, rank, wait, world_size
+from selfsent.distributed import accelerator, gathered, join, of_first, rank, wait, world_size
 from selfsent.errors import Interrupted, TrainingError
 from selfsent.fast.lookups import put_lookups
 from selfsent.fast.prefetch import Prefetch
@@ -86,18 +84,18 @@ class Loop:
         self.directory, self.run_config, self.finish = directory, run_config, finish
         use_cpu = not torch.cuda.is_available()
         self.precision = precision_of(settings, directory, self.progress)
-        # Without mixed precision of its own, which would hold for the whole process and every later run.
-        self.accelerator = Accelerator(cpu=use_cpu, mixed_precision=None if is_initialized() else "no")
-        self.accelerator.native_amp, self.accelerator.scaler = False, None
-        device = self.device = str(self.accelerator.device)
-        learner.to(self.accelerator.device)
+        join()
+        self.accelerator = accelerator() if world_size() > 1 else None
+        place = self.accelerator.device if self.accelerator else torch.device("cpu" if use_cpu else "cuda")
+        device = self.device = str(place)
+        learner.to(place)
         if use_cpu and world_size() == 1:
             put_lookups(learner)
         learner.train()  # frozen parts stay without dropout
         batches.precompute(learner.features, directory.path, device, self.precision)
         learner.prepare(batches.single_pass(device))
         self.optimizer = make_optimizer(learner, settings)
-        self.wrapped = self.accelerator.prepare_model(learner)
+        self.wrapped = self.accelerator.prepare_model(learner) if self.accelerator else learner
         self.micro_batches = Prefetch(lambda step: list(batches.micro_batches(step, device)), device)
         self.budget: TimeBudget | None = None
         self.steps = settings.steps or _UNKNOWN
@@ -197,9 +195,9 @@ class Loop:
         micro = self.micro_batches(step, last=step + 1 == self.steps)
         for number, (views, labels) in enumerate(micro):
             last = number == len(micro) - 1
-            with nullcontext() if last else self.accelerator.no_sync(self.wrapped):
+            with nullcontext() if last or not self.accelerator else self.accelerator.no_sync(self.wrapped):
                 loss = self.forward(views, labels)
-                self.accelerator.backward(loss.total)
+                loss.total.backward()  # type: ignore[no-untyped-call]  # torch's own
             total, count = total + float(loss.total.detach()), count + loss.count
             sentences, tokens = sentences + len(views[0]), tokens + sum(view.tokens for view in views)
         total, count = self._over_processes(total, count)
@@ -217,7 +215,7 @@ class Loop:
         """Loss and count over all processes, which also agree here whether to stop and on the end."""
         self.stopping = self.stopped.is_set()
         share = self.budget.share if self.budget and rank() == 0 else 0.0
-        if world_size() > 1:
+        if self.accelerator:
             sums = torch.tensor([total, count, self.stopping, share], dtype=torch.float64, device=self.device)
             total, count, stopping, share = cast(Tensor, self.accelerator.reduce(sums, "sum")).tolist()
             self.stopping = bool(stopping)

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from selfsent.foreign.torch import scale_all, scale_on_the_way
+from selfsent.foreign.torch import scale_all, scale_on_the_way, without_compiler
 from selfsent.methods import Learner
 from selfsent.models.static import StaticEncoder
 from selfsent.settings import Settings
@@ -38,11 +38,12 @@ def make_optimizer(learner: Learner, settings: Settings) -> torch.optim.Optimize
     for group in groups:
         group["peak"] = group.setdefault("lr", settings.learning_rate)
     if settings.optimizer == "rmsprop":
-        return torch.optim.RMSprop(groups, alpha=settings.alpha, eps=settings.epsilon, foreach=True)
+        return without_compiler(torch.optim.RMSprop)(groups, alpha=settings.alpha, eps=settings.epsilon, foreach=True)
     if settings.optimizer == "sgd":
-        return torch.optim.SGD(groups, foreach=True)
+        return without_compiler(torch.optim.SGD)(groups, foreach=True)
     fused = next(learner.parameters()).device.type in {"cpu", "cuda"}
-    optimizer = torch.optim.AdamW(groups, betas=(0.9, settings.beta2), eps=settings.epsilon, fused=fused)
+    adam = without_compiler(torch.optim.AdamW)
+    optimizer = adam(groups, betas=(0.9, settings.beta2), eps=settings.epsilon, fused=fused)
     for part in learner.modules():
         if isinstance(part, StaticEncoder) and part.table.weight.requires_grad:
             _step_by_length(optimizer, part.table.weight)

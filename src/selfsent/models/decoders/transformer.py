@@ -16,7 +16,6 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from selfsent.data.packed import Packed
-from selfsent.data.views.tokens import Template
 from selfsent.errors import BaseEncoderError
 from selfsent.fast.attention import ATTENTION, register
 from selfsent.fast.padding import pad_rows
@@ -33,7 +32,7 @@ def start_for(model: Encoder, candidates: Iterable[int | None]) -> int | None:
         model: the encoder; None is returned where its tokenizer adds a special token itself.
         candidates: token ids; the first that exists is taken, or 0.
     """
-    if Template.of(model.tokenizer, model.vocabulary_size).prefix:
+    if model.template.prefix:
         return None
     return next((int(token) for token in candidates if token is not None), 0)
 
