@@ -110,6 +110,42 @@ def test_the_best_by_words_are_candidates(encoder, rows, sentences, tmp_path, mo
     assert index.texts([best]) == [far]
 
 
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize(("candidates", "more"), [(8, 0), (300, 1)], ids=["same words", "nearly the same"])
+@pytest.mark.parametrize("weight", [30, 1000])
+def test_cosines_decide_among_texts_with_nearly_the_same_words(
+    encoder, tmp_path, monkeypatch, candidates, more, weight
+):
+    monkeypatch.setattr(snapshot, "CANDIDATES", candidates)
+    draw, words = np.random.default_rng(0), ["ba", "de", "fi", "ko", "mi", "la"]
+    texts = [" ".join([*draw.permutation(words), *["nu"] * (more * i // 3)]) for i in range(60)]
+    corpus = read_corpus([*texts, "po ri"], cache=tmp_path / "cache", min_rows=1)
+    write_index(encoder, corpus, tmp_path / "i", "name", fingerprint(encoder), min_recall=1, language="none")
+    queries = ["fi", "la ko"]
+    found = Index(tmp_path / "i").search(encode(encoder, queries), 5, queries, weight)
+    exact = search(encoder, corpus, queries, 5, lexical_weight=weight, language="none")
+    assert [[hit.row for hit in mine] for mine in found] == [[hit.row for hit in each] for each in exact]
+    np.testing.assert_allclose([hit[1:4] for hit in found[0]], [hit[1:4] for hit in exact[0]], atol=1e-3)
+
+
+def test_no_vectors_are_searched_where_words_decide(encoder, rows, sentences, tmp_path, monkeypatch):
+    monkeypatch.setattr(writer, "MAX_UNINDEXED", 20)
+    write_index(encoder, rows, tmp_path / "i", "name", fingerprint(encoder))
+    index, queries = Index(tmp_path / "i"), [sentences[3], sentences[7]]
+    vectors, searched = encode(encoder, queries)[::-1], []
+    whole = index._files.ivf.search
+    monkeypatch.setattr(
+        index._files.ivf, "search", lambda asked, *how: searched.append(len(asked)) or whole(asked, *how)
+    )
+    hits = index.search(vectors, 1, queries, lexical_weight=1000)
+    assert [[hit.row for hit in each] for each in hits] == [[3], [7]]
+    assert not searched
+    mixed = ["nothing of it", *queries]
+    hits = index.search(encode(encoder, mixed), 1, mixed, lexical_weight=1000)
+    assert [hit.row for [hit] in hits][1:] == [3, 7]
+    assert searched == [1]
+
+
 @pytest.mark.parametrize(
     ("where", "ids"),
     [

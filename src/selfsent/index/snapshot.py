@@ -142,15 +142,19 @@ class Snapshot:
         """
         mask, selector = allowed
         few = np.flatnonzero(mask) if mask is not None and mask.sum() <= max(FEW, top) else None
-        near: Any = (np.empty((len(queries), 0), np.float32), np.empty((len(queries), 0), np.int64))
-        if self._ivf is not None and few is None:
+        given = [_best_by_words(each, weight, top, mask) if few is None else few for each in bm25]
+        asked = [each is None for each in given]
+        near: Any = (np.empty((sum(asked), 0), np.float32), np.empty((sum(asked), 0), np.int64))
+        if self._ivf is not None and any(asked):
             share = 1.0 if mask is None else float(mask.mean())
-            near = self._ivf.search(queries, max(top, CANDIDATES), selector, share)
+            near = self._ivf.search(queries[asked], max(top, CANDIDATES), selector, share)
+        nearest = zip(*near, strict=True)
         found = []
-        for query, lexical, cosines, rows in zip(queries, bm25, *near, strict=True):
-            known, known_cosines = rows[rows >= 0], cosines[rows >= 0]
-            doc_ids = few
+        for query, lexical, doc_ids in zip(queries, bm25, given, strict=True):
+            known, known_cosines = np.empty(0, np.int64), np.empty(0, np.float32)
             if doc_ids is None:
+                cosines, rows = next(nearest)
+                known, known_cosines = rows[rows >= 0], cosines[rows >= 0]
                 parts = [known, self._indexed + self._best_unindexed(query, lexical, weight, top, mask)]
                 if lexical is not None:
                     parts.append(_largest(lexical if mask is None else lexical * mask, max(top, CANDIDATES), 0.0))
@@ -197,3 +201,18 @@ def _largest(values: Vectors, count: int, above: float) -> DocIds:
     if len(places) > count:
         places = places[np.argpartition(-values[places], count - 1)[:count]]
     return places
+
+
+def _best_by_words(lexical: Vectors | None, weight: float, top: int, mask: NDArray[np.bool_] | None) -> DocIds | None:
+    """Ascending document ids among which are the best `top` whatever the cosines are; None if these may decide."""
+    margin = 2 * _LARGEST_COSINE / weight if weight else np.inf
+    if lexical is None or margin >= 1:
+        return None
+    allowed = lexical if mask is None else lexical * mask
+    found = _largest(allowed, max(top, CANDIDATES), 0.0)
+    scores = allowed[found]
+    if len(found) < max(top, 1) or (least := np.partition(scores, -top)[-top] - margin) <= 0:
+        return None
+    if len(found) >= CANDIDATES and scores.min() >= least:
+        return None
+    return np.sort(found[scores >= least])
