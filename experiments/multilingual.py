@@ -4,7 +4,8 @@
     python experiments/multilingual.py vectors --teacher E5 --output OUT     # continues after an interruption
     python experiments/multilingual.py table   --teacher E5 --output OUT     # OUT/bundled-multilingual
     python experiments/multilingual.py score   --teacher E5 --output OUT --data DATA --clones CLONES --lists LISTS \
-        MODEL ...
+        MODEL ...                                               # `teacher` is one
+    python experiments/multilingual.py score MODEL ... --output OUT --lists LISTS --packages PACKAGES --sets groups
 
 E5 is a sentence-transformers directory of multilingual-e5-small. Its prefixes are used as published: `query: ` for what
 is short, `passage: ` for what is long. A translation aims at the mean of its own vector and its original's, so that the
@@ -17,6 +18,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import re
 import sys
 from collections import Counter
 from functools import partial
@@ -38,10 +40,13 @@ from closed_form import LONGEST, PASSAGES, finished, solved, trained
 from multilingual_text import LANGUAGES, described, held_out, shown, tatoeba
 from scipy.stats import spearmanr
 from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+from sklearn.cluster import KMeans
+from sklearn.metrics import v_measure_score
 
 from selfsent.data.vector_files import unit
 from selfsent.files import write_text
 from selfsent.lexical.analyzer import Analyzer
+from selfsent.stats.resampling import bootstrap, paired
 
 AT_ONCE, LONG = 4096, 25
 """Texts whose vectors make one file, and words from which a text is a passage."""
@@ -269,11 +274,10 @@ def translations(model: Any, clones: Path) -> dict[str, float]:
     return found
 
 
-def known_items(model: Any, lists: Path, language: str, across: bool = False) -> dict[str, float]:
-    """MRR@10 of finding a package's description by its line, by cosine, by BM25 and by both.
+def descriptions_of(lists: Path, language: str, across: bool) -> tuple[list[str], list[str]]:
+    """Descriptions of packages kept apart, and their lines, which share no word with the English description.
 
     Args:
-        model: texts to vectors.
         lists: Debian's translated descriptions.
         language: of the lines, and of the descriptions unless `across`.
         across: whether descriptions are in English.
@@ -286,27 +290,76 @@ def known_items(model: Any, lists: Path, language: str, across: bool = False) ->
         if name in english and text != english[name] and not set(title.split()) & set(english[name].split())
     ]
     distinct = dict(row for row in rows if len(row[0]) > 40)
-    texts, titles = list(distinct)[:3000], list(distinct.values())[:3000]
-    dense = unit(model(titles)) @ unit(model(texts)).T
-    lexical = np.stack([np.zeros(len(texts), np.float32) for _ in titles])
+    return list(distinct)[:3000], list(distinct.values())[:3000]
+
+
+def known_items(model: Any, lists: Path, language: str, across: bool = False, most: int = 3000) -> dict[str, Any]:
+    """MRR@10 of finding a package's description by its line, by cosine, by BM25 and by both; paired intervals.
+
+    Args:
+        model: texts and their prefix to vectors.
+        lists: Debian's translated descriptions.
+        language: of the lines, and of the descriptions unless `across`.
+        across: whether descriptions are in English.
+        most: lines and descriptions, drawn at random.
+    """
+    texts, titles = descriptions_of(lists, language, across)
+    drawn = np.random.default_rng(0).permutation(len(texts))[:most]
+    texts, titles = [texts[row] for row in drawn], [titles[row] for row in drawn]
+    dense = unit(model(titles, "query: ")) @ unit(model(texts, "passage: ")).T
     stemmed = Analyzer(None if across else STEMS[language])
     retriever = bm25s.BM25()
     retriever.index([stemmed(text) for text in texts], show_progress=False)
-    for row, title in enumerate(titles):
-        words = stemmed(title)
-        if words:
-            lexical[row] = retriever.get_scores(words)
+    words = [stemmed(title) for title in titles]
+    nothing = np.zeros(len(texts), np.float32)
+    lexical = np.stack([retriever.get_scores(each) if each else nothing for each in words])
     both = dense / dense.std(1, keepdims=True) + 1.5 * lexical / np.maximum(lexical.std(1, keepdims=True), 1e-9)
-    name = f"known-{language}{'-en' if across else ''}"
-    return {
-        f"{name}-{kind}": reciprocal(scores) for kind, scores in (("cosine", dense), ("bm25", lexical), ("both", both))
-    }
+    ranks = {kind: reciprocal(scores) for kind, scores in (("cosine", dense), ("bm25", lexical), ("both", both))}
+    found: dict[str, Any] = {"n": len(texts)} | {kind: float(each.mean()) for kind, each in ranks.items()}
+    samples = {kind: bootstrap(partial(mean_of, each), len(each)) for kind, each in ranks.items()}
+    for kind in ("cosine", "both"):
+        ahead = paired(found[kind], found["bm25"], samples[kind], samples["bm25"])
+        found[f"{kind}-bm25"] = [ahead.difference, ahead.low, ahead.high]
+    return {f"known-{language}{'-en' if across else ''}": found}
 
 
-def reciprocal(scores: np.ndarray) -> float:
-    """Mean reciprocal rank within ten, of the diagonal."""
+def mean_of(scores: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Means of resamples, (resamples,)."""
+    return weights @ scores / weights.sum(1)
+
+
+def reciprocal(scores: np.ndarray) -> np.ndarray:
+    """Reciprocal ranks within ten of the diagonal, times 100, (queries,)."""
     ranks = (scores >= scores.diagonal()[:, None]).sum(1)  # ties are lost
-    return 100 * float(np.where(ranks <= 10, 1 / ranks, 0).mean())
+    return 100 * np.where(ranks <= 10, 1 / ranks, 0)
+
+
+def grouped(model: Any, lists: Path, packages: Path, language: str, most: int = 3000) -> dict[str, Any]:
+    """V-measure of k-means of the same packages' descriptions, in a language and in English, beside their sections.
+
+    Args:
+        model: texts and their prefix to vectors.
+        lists: Debian's translated descriptions.
+        packages: Debian's list of packages, which names the section of each.
+        language: of the descriptions.
+        most: descriptions, drawn at random.
+    """
+    entries = packages.read_text(encoding="utf-8").split("\n\n")
+    named = (re.search(r"^Package: (.*)(?s:.*?)^Section: (.*)", entry, re.M) for entry in entries)
+    section = {each[1]: each[2].split("/")[-1] for each in named if each}
+    own = {name: f"{title} {text}" for name, title, text in described(lists, language) if held_out(name)}
+    english = {name: f"{title} {text}" for name, title, text in described(lists, "en") if name in own}
+    common = {name for name, _ in Counter(section.get(name) for name in own).most_common(13)} - {None, "libs"}
+    names = sorted(
+        name for name in own if name in english and section.get(name) in common and own[name] != english[name]
+    )
+    names = [names[row] for row in np.random.default_rng(0).permutation(len(names))[:most]]
+    truth, found = [section[name] for name in names], {}
+    for code, texts in ((language, own), ("en", english)):
+        vectors = unit(model([texts[name] for name in names], "passage: "))
+        groups = [KMeans(len(set(truth)), n_init=5, random_state=seed).fit_predict(vectors) for seed in range(3)]
+        found[code] = float(np.mean([100 * v_measure_score(truth, each) for each in groups]))
+    return {f"groups-{language}": {"n": len(names), "sections": len(set(truth)), **found}}
 
 
 def score(models: list[str], options: argparse.Namespace) -> None:
@@ -314,15 +367,23 @@ def score(models: list[str], options: argparse.Namespace) -> None:
     for name in models:
         path = options.teacher if name == "teacher" else Path(name)
         loaded = SentenceTransformer(str(path), device="cpu").float()
-        prompt = "query: " if name == "teacher" else None
-        model = partial(loaded.encode, prompt=prompt, batch_size=64, show_progress_bar=False)
-        found = stsb(model, options.data) | translations(model, options.clones)
-        if name != "teacher":
-            for language in STEMS:
-                found |= known_items(model, options.lists, language)
-                found |= known_items(model, options.lists, language, across=True)
+
+        def model(
+            texts: list[str], prompt: str = "query: ", known: Any = loaded, prompted: bool = name == "teacher"
+        ) -> Any:
+            return known.encode(texts, prompt=prompt if prompted else None, batch_size=64, show_progress_bar=False)
+
+        found: dict[str, Any] = {}
+        if "pairs" in options.sets:
+            found |= stsb(model, options.data) | translations(model, options.clones)
+        for language in STEMS:
+            if "known" in options.sets:
+                found |= known_items(model, options.lists, language, most=options.most)
+                found |= known_items(model, options.lists, language, across=True, most=options.most)
+            if "groups" in options.sets:
+                found |= grouped(model, options.lists, options.packages, language, options.most)
+            print(name, json.dumps(found), flush=True)
         write_text(options.output / f"scores-{Path(name).name}.json", json.dumps(found, indent=1))
-        print(name, json.dumps({key: round(value, 1) for key, value in found.items()}), flush=True)
 
 
 def main() -> None:
@@ -330,7 +391,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("stage", choices=("vectors", "table", "score"))
     parser.add_argument("models", nargs="*", help="to be scored: directories, or `teacher`")
-    for name in ("teacher", "output", "data", "clones", "lists"):
+    parser.add_argument("--sets", nargs="*", default=["pairs", "known"], choices=("pairs", "known", "groups"))
+    parser.add_argument("--most", type=int, default=3000, help="texts of a set of descriptions")
+    for name in ("teacher", "output", "data", "clones", "lists", "packages"):
         parser.add_argument(f"--{name}", type=Path)
     options = parser.parse_args()
     if options.stage == "vectors":

@@ -156,6 +156,20 @@ def test_words_of_marks_are_whole_and_written_as_in_the_text():
     assert [words[0] for words in telling_words(texts, found, 1)] == ["straße", "oﬃce"]
 
 
+@pytest.mark.parametrize(
+    ("language", "texts", "names"),
+    [
+        ("turkish", ["IŞIK ve ışıklar", "İNTERNET veya internete"], [["ışık"], ["internet", "internete"]]),
+        ("polish", ["drukarka nie drukuje", "faktura jest za duża"], [["drukarka", "drukuje"], ["duża", "faktura"]]),
+        ("korean", ["프린터는 프린터", "비밀번호가 비밀번호를"], [["프린터"], ["비밀번호가"]]),
+        ("ukrainian", ["принтер і принтери", "пароль та об'єкт"], [["принтер"], ["об'єкт", "пароль"]]),
+    ],
+)
+def test_groups_have_names_in_other_languages(language, texts, names):
+    found = telling_words(texts, Clusters(np.array([0, 1]), np.ones(2, np.float32)), language=language)
+    assert [sorted(words) for words in found] == names
+
+
 def test_texts_without_words_have_none():
     assert telling_words(["1 2", "..."], Clusters(np.array([0, 1]), np.ones(2, np.float32))) == [[], []]
 

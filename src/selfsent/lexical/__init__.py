@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         fold as fold,
         language_code as language_code,
         language_of as language_of,
+        lower as lower,
         split_words as split_words,
         words_of as words_of,
     )
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from selfsent.lexical.tfidf import WordCounts as WordCounts
 
 _HOMES = {
-    "analyzer": ("LANGUAGES", "Analyzer", "fold", "language_code", "language_of", "split_words", "words_of"),
+    "analyzer": ("LANGUAGES", "Analyzer", "fold", "language_code", "language_of", "lower", "split_words", "words_of"),
     "bm25": ("BM25", "BM25Stats"),
     "tfidf": ("WordCounts",),
 }

