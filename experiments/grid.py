@@ -22,19 +22,18 @@ had better be --processor-time, on one thread each (OMP_NUM_THREADS=1), so that 
 from __future__ import annotations
 
 import argparse
-import sys
 import time
-import warnings
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))  # what benchmarks and experiments share
 from domain import DOMAIN, score_domain
-from sides import keep, kept, spread
+from harness import STS, Row, failure, fill, parser_of, titled
+from sides import spread
 
 from selfsent import read_corpus
 from selfsent.data.corpus import Corpus
@@ -56,8 +55,6 @@ from selfsent.training.plan import Plan, config_of
 from selfsent.training.prepared import PreparedRun
 from selfsent.training.run_config import RunConfig
 from selfsent.training.run_directory import RunDirectory
-
-STS = ("sts12", "sts13", "sts14", "sts15")
 
 
 def open_corpus(recipe: dict[str, Any], source: str | list[str], text: Path) -> tuple[Corpus, HoldOut]:
@@ -144,15 +141,11 @@ def score_tasks(model: Encoder, tasks: list[str], data: str | None) -> dict[str,
 
 def table(rows: dict[str, Any]) -> str:
     """The rows as Markdown: mean and, over several seeds, standard deviation; the mean of STS12 to 15 as a column."""
-    seeds: dict[str, list[dict[str, Any]]] = {}
-    for key, row in rows.items():
-        seeds.setdefault(key.rpartition(" | seed ")[0].replace(" | ", ", "), []).append(row)
     columns = list(dict.fromkeys(task for row in rows.values() for task in figures(row)))
     lines = [f"| | steps | {' | '.join(columns)} |", "|---|--:|" + "--:|" * len(columns)]
-    for title, runs in seeds.items():
+    for title, runs in titled(rows).items():
         good = [run for run in runs if "failed" not in run]
-        if reasons := [run["failed"] for run in runs if "failed" in run]:
-            lines.append(f"| {title} | {len(reasons)} of {len(runs)} failed: {reasons[0]} |" + " |" * len(columns))
+        lines += failure(title, runs, len(columns))
         if good:
             steps = f"{np.mean([run['steps'] for run in good]):.0f}" if "steps" in good[0] else ""
             cells = [spread([figures(run)[task] for run in good if task in figures(run)]) for task in columns]
@@ -187,58 +180,46 @@ def context_task(recipe: dict[str, Any], corpus: Corpus, hold_out: HoldOut) -> C
     return None if held is None else ContextTask(corpus, held)
 
 
-def main() -> None:
-    """Run what is missing of a recipe and print the table."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("recipe", type=Path)
-    parser.add_argument("--output", type=Path, required=True)
-    parser.add_argument("--runs", type=Path, default=Path("runs/grid"))
-    parser.add_argument("--data", help="mirror of the evaluation data sets (default: SELFSENT_DATA)")
-    parser.add_argument("--text", type=Path, default=Path(), metavar="DIR", help="where the files of the corpus are")
-    parser.add_argument("--base", action="append", default=[], metavar="NAME=DIR", help="the directory of a named base")
-    parser.add_argument("--part", default="1/1", metavar="I/N", help="of N parts of the rows, run the I-th")
-    parser.add_argument("--processor-time", action="store_true", help="budgets count the processor's time")
-    parser.add_argument("--table", action="store_true", help="print what the output holds as Markdown, and run nothing")
-    options = parser.parse_args()
-    if options.table:
-        print(table(kept(options.output)))
-        return
-    if options.processor_time:
-        time.perf_counter = time.process_time
+def runs_of(options: argparse.Namespace, runs: Path) -> Iterator[tuple[str, Callable[[], Row]]]:
+    """The key of every row for each corpus, seed and base, and what trains and scores it."""
+    recipe: dict[str, Any] = {"seeds": [0], "data": options.data, **read_document(options.recipe)}
     bases = dict(given.split("=", 1) for given in options.base)
-    warnings.simplefilter("ignore")
-    recipe = read_document(options.recipe)
-    recipe = {"seeds": [0], "data": options.data, **recipe}
-    part, parts = map(int, options.part.split("/"))
-    runs = options.runs / options.recipe.stem / str(part)
     for name, source in recipe.get("corpora", {"": recipe.get("corpus")}).items():
         corpus, hold_out = open_corpus(recipe, source, options.text)
         context = context_task(recipe, corpus, hold_out)
         tasks = [*recipe.get("tasks", []), *recipe.get("tasks_of", {}).get(name, [])]
-        for place, (seed, base, title) in enumerate(
-            product(recipe["seeds"], recipe.get("bases", [None]), recipe["rows"])
-        ):
+
+        def run(base: str | None, title: str, seed: int) -> Row:
             row = recipe["rows"][title] or {}
-            key = f"{' | '.join(part for part in (name, base, title) if part)} | seed {seed}"
-            if place % parts != part - 1:
-                continue  # another one's
-            if key in kept(options.output) or (seed != recipe["seeds"][0] and is_same_with_any_seed(row)):
-                continue
             settings = merged(recipe.get("all", {}), row)
             settings = {**settings, "base": base or settings.get("base", "bundled-raw")}
             if "method" in row:
                 settings["precision"] = resolve_precision(settings.get("precision", "auto"), inference_device())
             placed = {**settings, "base": bases.get(settings["base"], settings["base"])}
-            rows = hold_out.thinned(placed.pop("sentences", None)).train
+            rows = hold_out.thinned(placed.pop("sentences", None)).train  # noqa: B023 — run before the next corpus
             pooling = None if "method" in settings else settings.get("pooling")  # a trained model has its own
             try:
-                model, run = train_row(placed, seed, corpus, rows, runs)
-                done = {**settings, **run, "scores": score_row(model, pooling, recipe, tasks, context)}
+                model, about = train_row(placed, seed, corpus, rows, runs)  # noqa: B023
+                return {**settings, **about, "scores": score_row(model, pooling, recipe, tasks, context)}  # noqa: B023
             except (TrainingError, SettingsError) as error:
-                done = {**settings, "failed": str(error).partition(": ")[0]}  # what follows is for who can resume
-            keep(options.output, options.recipe.name, key, done)
-            said = "  ".join(f"{task} {score:.2f}" for task, score in figures(done).items())
-            print(f"{key}: {done.get('failed', said)}", flush=True)
+                return {**settings, "failed": str(error).partition(": ")[0]}  # what follows is for who can resume
+
+        for seed, base, title in product(recipe["seeds"], recipe.get("bases", [None]), recipe["rows"]):
+            if seed == recipe["seeds"][0] or not is_same_with_any_seed(recipe["rows"][title] or {}):
+                key = f"{' | '.join(part for part in (name, base, title) if part)} | seed {seed}"
+                yield key, partial(run, base, title, seed)
+
+
+def main() -> None:
+    """Run what is missing of a recipe, or print the table."""
+    parser = parser_of(__doc__, Path("runs/grid"))
+    parser.add_argument("--text", type=Path, default=Path(), metavar="DIR", help="where the files of the corpus are")
+    parser.add_argument("--base", action="append", default=[], metavar="NAME=DIR", help="the directory of a named base")
+    parser.add_argument("--processor-time", action="store_true", help="budgets count the processor's time")
+    options = parser.parse_args()
+    if options.processor_time:
+        time.perf_counter = time.process_time
+    fill(options, lambda runs: runs_of(options, runs), figures, table)
 
 
 if __name__ == "__main__":

@@ -14,18 +14,17 @@ All variants must say how long they train in steps or epochs, so that no run tak
 from __future__ import annotations
 
 import argparse
-import sys
 import time
-import warnings
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from harness import STS, Row, failure, fill, parser_of, titled
+from sides import spread
 from transformers import AlbertConfig, AlbertForMaskedLM, AutoTokenizer, BertConfig, BertForMaskedLM
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))  # what benchmarks and experiments share
-from sides import keep, kept, spread
 
 from selfsent import train_stages
 from selfsent.errors import TrainingError
@@ -33,7 +32,6 @@ from selfsent.models.bases import resolve
 from selfsent.recipes import Recipe, read_document, read_recipe
 from selfsent.training.run_directory import RunDirectory
 
-STS = ("sts12", "sts13", "sts14", "sts15")
 TINY_BASES = ("tiny-bert", "tiny-albert")
 TINY = {"hidden_size": 128, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 512}
 
@@ -89,14 +87,10 @@ def figures(row: dict[str, Any]) -> dict[str, float]:
 
 def table(rows: dict[str, Any]) -> str:
     """The rows as Markdown, a line for each stage that was scored: mean and, over several seeds, standard deviation."""
-    variants: dict[str, list[dict[str, Any]]] = {}
-    for key, row in rows.items():
-        variants.setdefault(key.rpartition(" | seed ")[0], []).append(row)
     tasks = list(dict.fromkeys(name.partition(": ")[2] for row in rows.values() for name in figures(row)))
     lines = [f"| | after | {' | '.join(tasks)} |", "|---|---|" + "--:|" * len(tasks)]
-    for variant, runs in variants.items():
-        if reasons := [run["failed"] for run in runs if "failed" in run]:
-            lines.append(f"| {variant} | {len(reasons)} of {len(runs)} failed: {reasons[0]} |" + " |" * len(tasks))
+    for variant, runs in titled(rows).items():
+        lines += failure(variant, runs, len(tasks))
         good = [figures(run) for run in runs if "failed" not in run]
         for stage in dict.fromkeys(name.partition(": ")[0] for run in good for name in run):
             cells = [spread([run[f"{stage}: {task}"] for run in good if f"{stage}: {task}" in run]) for task in tasks]
@@ -104,33 +98,21 @@ def table(rows: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def main() -> None:
-    """Run what is missing of a recipe's variants, or print the table."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("recipe", type=Path)
-    parser.add_argument("--output", type=Path, required=True)
-    parser.add_argument("--runs", type=Path, default=Path("runs/labels"))
-    parser.add_argument("--data", help="mirror of the data sets (default: SELFSENT_DATA)")
-    parser.add_argument("--seeds", type=int, default=1, help="so many seeds of every variant, from 0")
-    parser.add_argument("--only", nargs="+", metavar="VARIANT", help="run these variants and no others")
-    parser.add_argument("--part", default="1/1", metavar="I/N", help="of N parts of the variants, run the I-th")
-    parser.add_argument("--table", action="store_true", help="print what the output holds as Markdown, and run nothing")
-    options = parser.parse_args()
-    if options.table:
-        print(table(kept(options.output)))
-        return
-    warnings.simplefilter("ignore")
-    part, parts = map(int, options.part.split("/"))
-    runs = options.runs / options.recipe.stem / str(part)
+def runs_of(options: argparse.Namespace, runs: Path) -> Iterator[tuple[str, Callable[[], Row]]]:
+    """The key of every variant with each seed, and what runs it."""
     runs.mkdir(parents=True, exist_ok=True)
     for seed in range(options.seeds):
-        for place, variant in enumerate(options.only or read_document(options.recipe).section("variants")):
-            key = f"{variant} | seed {seed}"
-            if place % parts == part - 1 and key not in kept(options.output):
-                row = run_variant(options.recipe, variant, seed, runs, options.data)
-                keep(options.output, options.recipe.name, key, row)
-                said = "  ".join(f"{name} {score:.2f}" for name, score in figures(row).items())
-                print(f"{key}: {row.get('failed', said)}", flush=True)
+        for variant in options.only or read_document(options.recipe).section("variants"):
+            yield f"{variant} | seed {seed}", partial(run_variant, options.recipe, variant, seed, runs, options.data)
+
+
+def main() -> None:
+    """Run what is missing of a recipe's variants, or print the table."""
+    parser = parser_of(__doc__, Path("runs/labels"))
+    parser.add_argument("--seeds", type=int, default=1, help="so many seeds of every variant, from 0")
+    parser.add_argument("--only", nargs="+", metavar="VARIANT", help="run these variants and no others")
+    options = parser.parse_args()
+    fill(options, lambda runs: runs_of(options, runs), figures, table)
 
 
 if __name__ == "__main__":

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from typing import Any
 
-from world import ROOT, World
+from world import World
 
-sys.path.append(str(ROOT / "benchmarks"))
 REQUESTS, SLOW = 10_000, 50
 GROWTH = 1.2
 """Times the memory after a tenth of the requests, at the end."""
@@ -32,7 +30,7 @@ class Server:
 
     def run(self, case: dict[str, Any]) -> dict[str, Any]:
         """Attack a server, and see whether it still serves."""
-        from serve import attack, index_of, serving
+        from attack import attack, index_of, serving
 
         with serving(index_of(self.world.folder, 20_000), "--timeout", "5") as server:
             found = asyncio.run(attack(server, case["requests"], case["slow clients"]))

@@ -1,15 +1,7 @@
-"""`selfsent serve` under load, and under attack.
-
-    python benchmarks/serve.py load --seconds 600      # 200 clients, 100,000 synthetic tickets, from `bundled`
-    python benchmarks/serve.py attack --requests 10000
-
-Every client keeps its connection and asks the next question when it has the answer to the last. The server is another
-process; both share the machine. Results go into docs/results/speed/serve.json, one entry a kind.
-"""
+"""Broken, huge and hostile requests to `selfsent serve`, beside slow clients and one that is well-behaved."""
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import csv
 import json
@@ -28,11 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sides import machine
 
-from selfsent.files import read_json, write_json
-
-OUTPUT = Path(__file__).parents[1] / "docs" / "results" / "speed" / "serve.json"
 TEAMS = ("sales", "support", "finance", "people", "facilities")
 THINGS = (
     "printer scanner laptop invoice password router screen keyboard badge lamp phone server backup licence mailbox"
@@ -94,12 +82,6 @@ class Server:
         pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])
         return round(pages * os.sysconf("SC_PAGE_SIZE") / 2**20, 1)
 
-    @property
-    def seconds(self) -> float:
-        """Processor time so far."""
-        times = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()[11:13]
-        return sum(map(int, times)) / os.sysconf("SC_CLK_TCK")
-
     def stop(self) -> tuple[int, float, str]:
         """Status, seconds to stop, and what it wrote."""
         begin = time.perf_counter()
@@ -150,42 +132,6 @@ async def client(port: int, end: float, number: int, taken: list[float], statuse
             reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1 << 22)
         taken.append(time.perf_counter() - begin)
     writer.close()
-
-
-async def load(server: Server, clients: int, seconds: float) -> dict[str, Any]:
-    """Figures of a load."""
-    taken: list[float] = []
-    statuses: Counter[str] = Counter()
-    memory, own, used = [server.memory], time.process_time(), server.seconds
-    begin = time.perf_counter()
-    running = [
-        asyncio.create_task(client(server.port, begin + seconds, number, taken, statuses)) for number in range(clients)
-    ]
-    while not all(task.done() for task in running):
-        await asyncio.sleep(5)
-        memory.append(server.memory)
-    await asyncio.gather(*running)
-    wall = time.perf_counter() - begin
-    p50, p90, p99, most = (round(1000 * float(value), 1) for value in np.quantile(taken, (0.5, 0.9, 0.99, 1)))
-    return {
-        "clients": clients,
-        "seconds": round(wall, 1),
-        "queries": len(taken),
-        "queries a second": round(len(taken) / wall, 1),
-        "milliseconds": {"p50": p50, "p90": p90, "p99": p99, "most": most},
-        "statuses": dict(statuses),
-        "processor seconds": {
-            "server": round(server.seconds - used, 1),
-            "clients": round(time.process_time() - own, 1),
-        },
-        "MiB": {
-            "before": memory[0],
-            "early": memory[min(2, len(memory) - 1)],
-            "most": max(memory),
-            "after": memory[-1],
-        },
-        "load of the machine at the end": os.getloadavg()[0],
-    }
 
 
 _CONDITIONS = [
@@ -295,38 +241,3 @@ async def attack(server: Server, requests: int, slow: int) -> dict[str, Any]:
         "MiB": memory,
         "alive": health["status"] == "ok",
     }
-
-
-def main() -> None:
-    """Measure one of the two."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("load", "attack"))
-    parser.add_argument("--folder", type=Path, default=Path("serve-benchmark"), help="where tickets and index are kept")
-    parser.add_argument("--tickets", type=int, default=100_000)
-    parser.add_argument("--clients", type=int, default=200)
-    parser.add_argument("--seconds", type=float, default=120)
-    parser.add_argument("--requests", type=int, default=10_000)
-    parser.add_argument("--slow", type=int, default=50)
-    parser.add_argument("--output", type=Path, default=OUTPUT)
-    given = parser.parse_args()
-    given.folder.mkdir(parents=True, exist_ok=True)
-    index = index_of(given.folder, given.tickets)
-    with serving(index, *(("--timeout", "5") if given.what == "attack" else ())) as server:
-        if given.what == "load":
-            found = asyncio.run(load(server, given.clients, given.seconds))
-        else:
-            found = asyncio.run(attack(server, given.requests, given.slow))
-        status, seconds, log = server.stop()
-    lines = log.splitlines()
-    found |= {
-        "texts": server.health["texts"],
-        "stopped": {"status": status, "seconds": seconds},
-        "log lines": len(lines),
-    }
-    print(json.dumps(found, indent=1))
-    print(*lines[:20], sep="\n")
-    write_json(given.output, {**read_json(given.output), given.what: found, "machine": machine()})
-
-
-if __name__ == "__main__":
-    main()
