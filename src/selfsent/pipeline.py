@@ -11,8 +11,6 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from selfsent.augment.augmenter import Augmenter
 from selfsent.augment.make import with_augmentations
 from selfsent.augment.registry import parse_augmenters
@@ -28,7 +26,6 @@ from selfsent.exam.draw import Exam
 from selfsent.exam.warranty import held_exam, titles_find_texts, warranty
 from selfsent.files import remove, write_json, write_text
 from selfsent.lexical import language_code
-from selfsent.lexical.analyzer import SAMPLED
 from selfsent.methods import METHODS, get_method, method_of
 from selfsent.methods.method import MethodOptions
 from selfsent.models.base_info import BaseInfo
@@ -42,6 +39,7 @@ from selfsent.report.card import licence_of, model_card
 from selfsent.report.run import Run, load_run
 from selfsent.report.run_page import run_page
 from selfsent.scorers.leaks import trained_by
+from selfsent.search.exact import sampled
 from selfsent.settings import non_defaults, split_arguments, with_current_names
 from selfsent.training.advice import Situation, advice_on, single_sentences
 from selfsent.training.budget import Clock
@@ -181,8 +179,7 @@ def _table_for(corpus: Corpus, plan: Plan, progress: Progress) -> BaseInfo | Non
     """The multilingual table where the English one is the default and the text is surely in another language."""
     if plan.base_info.name != BUNDLED:
         return None
-    sample = np.unique(np.linspace(0, len(corpus) - 1, SAMPLED).astype(np.int64))
-    table = table_for(language_code(corpus.texts(sample)))
+    table = table_for(language_code(sampled(corpus)))
     if table == BUNDLED:
         return None
     progress.notice(

@@ -101,3 +101,20 @@ def model(base, sentences, tmp_path_factory, cache):
     output = tmp_path_factory.mktemp("runs") / "run"
     selfsent.train(sentences, "tsdae", base, output, steps=3, batch_size=8, max_length=32, pooling="mean")
     return output / "model"
+
+
+@pytest.fixture(scope="session")
+def german(tmp_path_factory):
+    """A table of 60 German tickets."""
+    path = tmp_path_factory.mktemp("german") / "tickets.csv"
+    machines, troubles = (
+        ("Drucker", "Rechner", "Bildschirm", "Server"),
+        ("antwortet nicht", "ist zu laut", "ist kaputt"),
+    )
+    rows = [
+        f"t{n},{machines[n % 4]} {troubles[n % 3]} {n},"
+        f"Der {machines[n % 4]} in Zimmer {n} {troubles[n % 3]}. Seit gestern können wir damit nicht mehr arbeiten."
+        for n in range(60)
+    ]
+    path.write_text("\n".join(["id,subject,body", *rows]) + "\n", encoding="utf-8")
+    return path

@@ -100,16 +100,11 @@ def test_replies_to_quotes(selfsent, tmp_path):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ((), "give --output, a folder for the exam, or --models"),
         (("--models", "nothing-of-this-name"), "nothing-of-this-name"),
         (("--output", "x", "--text-column", "none"), "none"),
         (("--output", "x", "--text-column", "body", "--pairs", "subject,body"), "--pairs names two columns"),
         (("--output", "x", "--text-column", "subject"), "nothing can be asked: name the column with titles (--title"),
         (("--output", "x", "--text-column", "body", "--run", "nowhere"), "nowhere is no run"),
-        (
-            ("--output", "x", "--json", "-", "--text-column", "body"),
-            "give --output, a folder for the exam, or --models",
-        ),
         (("--output", ".", "--text-column", "body"), "exists already"),
     ],
 )
@@ -118,6 +113,18 @@ def test_bad_input_is_one_line(selfsent, tickets, tmp_path, monkeypatch, options
     (tmp_path / "mine.txt").write_text("kept\n")
     assert said in selfsent("exam", tickets, *options).late_complaint
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+
+
+def test_an_exam_without_models_compares_the_table_of_its_language(selfsent, tickets, german, tmp_path):
+    said = selfsent("exam", tickets, "--text-column", "body", "--title-column", "subject", "--json", "-")
+    assert "no model is named: bundled is taken, the table that ships for English" in said.err
+    assert {each["model"] for each in json.loads(said.out)["results"]} >= {"bm25"}
+    drawn = selfsent("exam", german, "--text-column", "body", "--title-column", "subject", "--output", tmp_path / "x")
+    assert "no model is named" not in drawn.err
+    told = selfsent("exam", tmp_path / "x")
+    assert "no model is named: bundled-multilingual is taken, as the text is not English" in told.err
+    assert "bundled-multilingual" in told.out
+    assert "no model is named" not in selfsent("exam", tmp_path / "x", "--models", "bundled,bm25").err
 
 
 def test_a_search_asks_an_exam_for_the_weight_of_words(selfsent, tickets, sentences):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from selfsent.cli.console import doing, notice, show, shown
-from selfsent.cli.options import MODEL, ONE_CORPUS
+from selfsent.cli.options import MODEL_OR_TABLE, ONE_CORPUS, is_text
 from selfsent.cli.outputs import as_line
 from selfsent.cli.results import Results, line_of
 from selfsent.display import counted, shortened, table_of
@@ -35,7 +35,7 @@ class Cluster(Results):
     hold every text. Each is shown with the words that tell it from the others and its most typical text.
     """
 
-    model: str = MODEL
+    model: str | None = MODEL_OR_TABLE
     corpus: str = ONE_CORPUS
     clusters: int | None = setting(None, "how many groups (default: as many as the texts have)", minimum=2)
     to: str | None = setting(None, "put the texts into the groups that an earlier --output holds, and make none")
@@ -66,6 +66,8 @@ class Cluster(Results):
         from selfsent.search.tables import cluster_columns, cluster_rows
 
         check_points(self.map_points)
+        if self.model is None and not is_text(self.corpus):
+            self.parser.error("the following arguments are required: CORPUS")
         self.check_files(self.corpus, self.page, self.to)
         if self.to and self.clusters:
             raise SettingsError("--to takes the groups of a file, and --clusters makes new ones: give one of them")
@@ -79,6 +81,7 @@ class Cluster(Results):
             has = counted(len(corpus), "different text")
             raise SettingsError(f"clusters is {self.clusters}; the corpus has {has}")
         old = self._old() if self.to else None
+        self.model = self.model or self.table_for(corpus)
         model = self.load(self.model, corpus)
         vectors = self.vectors(model, corpus, stored)
         with doing() as say:

@@ -46,7 +46,11 @@ class Exam(Reading, Encoding):
         None, "a run on this corpus: read it as the run did, and ask only of what it has not read", flags=("--run",)
     )
     overwrite: bool = setting(False, "throw away the exam in OUTPUT, and what was mended in it")
-    models: tuple[str, ...] = setting((), "compare these, as for evaluate, or vectors:FILE; NAME=MODEL names one")
+    models: tuple[str, ...] = setting(
+        (),
+        "compare these, as for evaluate, or vectors:FILE; NAME=MODEL names one (default without OUTPUT: the table that"
+        " ships for the language, and bm25)",
+    )
     json: str | None = JSON
 
     def run(self) -> None:
@@ -56,8 +60,6 @@ class Exam(Reading, Encoding):
 
         check_outputs({"--json": self.json}, [self.corpus])
         given = Path(self.corpus)
-        if not self.models and (self.json or self.output is None or is_exam(given)):
-            raise SettingsError("give `output`, a folder for the exam, or `models` to compare on it, or both")
         if self.output is not None and is_exam(given):
             raise SettingsError(f"{given} is an exam already: leave out output")
         models = [(name, model.removeprefix("vectors:")) for name, model in map(naming.name_given, self.models)]
@@ -67,6 +69,8 @@ class Exam(Reading, Encoding):
             folder = given if is_exam(given) else Path(self.output or Path(temporary) / "exam")
             if folder != given:
                 self._write(folder)
+            if not models and (self.json or self.output is None or is_exam(given)):
+                models = [(None, self._table_for(folder)), (None, "bm25")]
             if models:
                 self._compare(folder, models)
 
@@ -95,6 +99,13 @@ class Exam(Reading, Encoding):
         notice(f"{drawn.summary}{f', in {folder}' if self.output else ''}")
         if drawn.warning:
             notice(drawn.warning)
+
+    def _table_for(self, folder: Path) -> str:
+        """The table that ships for the language of an exam's documents."""
+        from selfsent.data.corpus import read_corpus
+
+        [documents] = sorted(folder.glob("corpus.*"))[:1] or [folder / "corpus.jsonl"]
+        return self.table_for(read_corpus(str(documents), split_sentences=False, min_rows=1))
 
     def _read_as(self, run: Path) -> None:
         """Take from a run how it read its corpus, as far as nothing else is given, and tell it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -160,6 +161,12 @@ FILES = (
 CORPUS: Any = setting((), FILES, positional=True, nargs="+")
 ONE_CORPUS: Any = setting(MISSING, FILES, positional=True)
 MODEL: Any = setting(MISSING, "a directory, a hub id, or bundled", positional=True)
+MODEL_OR_TABLE: Any = setting(
+    None,
+    "a directory, a hub id, or bundled (default: the table that ships for the language of the texts)",
+    positional=True,
+    nargs="?",
+)
 JSON: Any = setting(None, "write what is shown as one object; - is standard output, for this alone", metavar="FILE")
 
 
@@ -221,6 +228,17 @@ class Encoding(Command):
                 notice("--fast: this machine is no faster in bfloat16, so float32 is used")
         return {"fast": self.fast, "int8": self.int8}
 
+    def table_for(self, corpus: Corpus) -> str:
+        """The table that ships for the language of a corpus, where no model is named; prints a notice."""
+        from selfsent.lexical import language_code
+        from selfsent.models.bases import BUNDLED, table_for
+        from selfsent.search.exact import sampled
+
+        table = table_for(language_code(sampled(corpus)))
+        why = "the table that ships for English" if table == BUNDLED else "as the text is not English"
+        notice(f"no model is named: {table} is taken, {why}")
+        return table
+
     def load(self, name: str, corpus: Corpus | None, seen: list[str] | None = None, size: int | None = None) -> Model:
         """An encoder, on a GPU if available, in the given precision, with at most `size` numbers in a vector.
 
@@ -281,6 +299,23 @@ class Asking(Encoding):
             raise BaseEncoderError(f"{error}{hint}") from None
         index.check_model(seen[0], full_name(name), model.space)
         return model
+
+
+def is_text(name: str) -> bool:
+    """Whether a word of a command names texts, where it may name a model, too.
+
+    Example:
+        >>> is_text("tickets.csv"), is_text("-"), is_text("bundled"), is_text("intfloat/e5-small-v2")
+        (True, True, False, False)
+    """
+    from selfsent.data.corpus.formats import READERS
+    from selfsent.models.bases import holds_model
+
+    path = Path(name)
+    if os.path.isdir(name):  # noqa: PTH112 # a query may be too long for a file name, which Path does not forgive
+        return not holds_model(path)
+    ends = READERS.keys() & {*path.suffixes}
+    return name in ("-", "python:stdlib") or bool(ends or set("*?[") & {*name}) or os.path.isfile(name)  # noqa: PTH113
 
 
 def full_name(model: str) -> str:

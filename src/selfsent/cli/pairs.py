@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from selfsent.cli.console import notice, show, shown
-from selfsent.cli.options import MODEL, ONE_CORPUS
+from selfsent.cli.options import MODEL_OR_TABLE, ONE_CORPUS, is_text
 from selfsent.cli.outputs import as_line
 from selfsent.cli.results import LANGUAGE, LEXICAL_WEIGHT, Results, line_of
 from selfsent.display import counted
@@ -26,7 +26,7 @@ class Pairs(Results):
 
     main_options = "text_column id_column keep top threshold lexical_weight approximate output json"
 
-    model: str = MODEL
+    model: str | None = MODEL_OR_TABLE
     corpus: str = ONE_CORPUS
     top: int = setting(100, "pairs at most", minimum=1)
     threshold: float = setting(-1.0, "smallest score that counts, as it is shown", minimum=-1, maximum=1)
@@ -52,8 +52,11 @@ class Pairs(Results):
         Analyzer(self.language)
         if self.approximate:
             require_faiss()
+        if self.model is None and not is_text(self.corpus):
+            self.parser.error("the following arguments are required: CORPUS")
         self.check_files(self.corpus)
         corpus, stored = self.read_with_vectors(self.corpus)
+        self.model = self.model or self.table_for(corpus)
         vectors = self.vectors(self.load(self.model, corpus), corpus, stored)
         wanted, min_cosine = candidates_for(self.top, self.threshold, weight)
         about: dict[str, Any] = {"model": self.model, "corpus": self.corpus, "lexical_weight": weight}

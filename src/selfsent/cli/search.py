@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from selfsent.cli.console import notice, show, shown
-from selfsent.cli.options import FILES, Asking
+from selfsent.cli.options import FILES, Asking, is_text
 from selfsent.cli.outputs import as_line
 from selfsent.cli.results import LANGUAGE, LEXICAL_WEIGHT, Results, line_of
 from selfsent.display import counted
@@ -43,14 +43,18 @@ class Search(Results, Asking):
     """
 
     usage = (
-        "selfsent search MODEL CORPUS QUERY [QUERY ...] [options]\n"
+        "selfsent search [MODEL] CORPUS QUERY [QUERY ...] [options]\n"
         "       selfsent search --index DIR QUERY [QUERY ...] [options]"
     )
 
     main_options = "text_column id_column keep top index where rerank lexical_weight encoded output json"
 
     words: tuple[str, ...] = setting(
-        (), f"a model; a corpus: {FILES}; and queries", positional=True, nargs="*", metavar="MODEL CORPUS QUERY"
+        (),
+        f"a model (default: the table that ships for the language); a corpus: {FILES}; and queries",
+        positional=True,
+        nargs="*",
+        metavar="MODEL CORPUS QUERY",
     )
     index: str | None = setting(None, "the directory of an index, in place of MODEL and CORPUS")
     top: int = setting(10, "texts to find for each query", minimum=1)
@@ -89,6 +93,8 @@ class Search(Results, Asking):
             raise SettingsError(f"{problem}: leave out --index and --rerank")
         if self.lexical_weight not in (None, AUTO):
             check_weight(self.lexical_weight)
+        if self.index is None and self.words and is_text(self.words[0]):
+            self.words = ("", *self.words)  # a model named by its texts
         expected = ("QUERY",) if self.index is not None else ("MODEL", "CORPUS", "QUERY")
         if lacking := expected[len(self.words) :]:
             self.parser.error(f"the following arguments are required: {', '.join(lacking)}")
@@ -150,6 +156,7 @@ class Search(Results, Asking):
         Analyzer(self.language)  # reject an unknown language now
         self.check_files(source)
         corpus, stored = self.read_with_vectors(source, min_rows=1)
+        name = name or self.table_for(corpus)
         model = self.load(name, corpus)
         if self.lexical_weight == AUTO:
             self.lexical_weight = _chosen_weight(model, corpus)

@@ -27,6 +27,7 @@ LANGUAGES_OF_MULTILINGUAL = frozenset(
 """Languages whose texts `bundled-multilingual` was made from, by their ISO 639 codes."""
 _KINDS = "a base encoder is a directory, a hub id, or 'bundled' or another that ships with selfsent"
 _HUB_FILES = ["README.md", "*.json", "*.txt", "*.jinja", "*.model", "*.safetensors", "*/*.json", "*/*.safetensors"]
+_MODEL_FILES = ("modules.json", "config.json", "adapter_config.json")
 _PART = re.compile(r"[\w.-]+\.safetensors")
 _PICKLED, _NAMES = (".bin", ".pt", ".pth", ".ckpt", ".pkl"), ("pytorch_model", "model", "adapter_model")
 _PLAIN_LORA = {
@@ -93,6 +94,11 @@ def table_for(language: str | None) -> str:
     return MULTILINGUAL if language in LANGUAGES_OF_MULTILINGUAL - {"en"} else BUNDLED
 
 
+def holds_model(directory: Path) -> bool:
+    """Whether a directory is that of a model, or of a run."""
+    return any((directory / name).is_file() for name in (*_MODEL_FILES, "run.json"))
+
+
 def files_of(directory: Path) -> tuple[tuple[str, int, int], ...]:
     """Name, size and modification time of each file of a model, which change when the model does."""
     states = ((str(path), path.stat()) for path in sorted(directory.rglob("*")) if path.is_file())
@@ -104,7 +110,7 @@ def _model_in(directory: Path) -> Path:
     is_run = (directory / "run.json").is_file()
     if is_run and (directory / "model").is_dir():
         return directory / "model"
-    if any((directory / name).is_file() for name in ("modules.json", "config.json", "adapter_config.json")):
+    if any((directory / name).is_file() for name in _MODEL_FILES):
         return directory
     if is_run:
         record = read_json(directory / "run.json")

@@ -186,8 +186,13 @@ def input_places(corpus: Corpus, rows: Sequence[int]) -> list[tuple[int, Any, in
 
 def corpus_language(corpus: Corpus) -> str | None:
     """The language of most sentences in a sample of a corpus; None if mixed."""
+    return language_of(sampled(corpus))
+
+
+def sampled(corpus: Corpus) -> list[str]:
+    """Some hundred texts from all of a corpus, to find its language by."""
     rows = sorted({*np.linspace(0, len(corpus) - 1, SAMPLED).astype(np.int64).tolist()})
-    return language_of(corpus.texts(np.array(rows, np.int64)))
+    return corpus.texts(np.array(rows, np.int64))
 
 
 class TopHits:
