@@ -24,6 +24,10 @@ from selfsent.errors import CorpusError
         ["यह एक वाक्य है।", "यह दूसरा है।"],
         ["هل تعمل الطابعة؟", "لا تعمل."],
         ["Das kostet z.B. 3,50 Euro.", "Übrigens nicht mehr."],
+        ["Am 3. Mai gibt es z. B. Kuchen, Eis u. a. Dinge.", "Ggf. Torte.", "Es war 1945.", "Mai kam."],
+        ["См. рис. 3.", "Это т. е. Москва.", "Да."],
+        ["Bkz. Ankara, örn. Çankaya.", "Np. Kraków, tzw. Stare Miasto.", "Sra. López fala."],
+        ["It was option b.", "Then plan C. was left.", "See 3.", "May came."],
     ],
 )
 def test_split(sentences):

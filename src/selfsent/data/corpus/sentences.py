@@ -22,8 +22,17 @@ _ABBREVIATIONS = _set(
     "mr mrs ms dr prof rev hon gen col lt sgt capt sen rep gov pres st jr sr mt ft messrs mme mlle "
     "vs cf eg ie al approx ca resp incl excl esp viz fig figs eq eqs sec ch chap vol pp ed eds tab ref refs "
     "inc ltd corp co dept univ assn bros est jan feb mar apr jun jul aug sep sept oct nov dec "
-    "e.g i.e a.k.a u.k z.b bzw d.h usw abb nr"
+    "e.g i.e a.k.a u.k"
+) | _set(
+    "z.b bzw d.h usw abb nr vgl bspw evtl ggf inkl zzgl dipl ing sog geb gest mio mrd "  # German
+    "mgr mlles p.ex sra srta dra ud uds págs núm aprox ee.uu exmo exma dott sig.ra "  # French, Spanish, Italian
+    "bijv o.a d.w.z t.ex bl.a f.eks dvs osv m.a.o esim np tzw ul tzn m.in např tzv tj kupř "  # Dutch to Czech
+    "örn çev bkz т.е т.к ул рис стр см напр тыс млн млрд κ.λπ π.χ δηλ"  # Turkish, Russian, Greek
 )
+_MONTHS = _set("januar jänner februar märz april mai juni juli august september oktober november dezember")
+"""After a day in German: other languages with a full stop there write months in small letters."""
+_SPACED = re.compile(r"(?<![\w.])[^\W\d_]\.\s[^\W\d_]$")
+"""The end of an abbreviation with a space within, such as `z. B`, before its last full stop."""
 _BEFORE_NUMBERS = _set("no nos p pp art par para vol fig eq sec ch line v n")
 _STARTERS = _set(
     "the this that these those it he she we they you i in on at but and so if when while there here however a an as "
@@ -66,7 +75,11 @@ def _ends_sentence(text: str, start: int, match: re.Match[str]) -> bool:
     before = text[max(start, match.start() - _BEFORE) : match.start()]
     word = before.split()[-1].lstrip(_OPENING) if before.strip() else ""
     is_list_number = word.isdigit() and before.strip() == word and match.start() - start <= _BEFORE
-    return not is_list_number and not _abbreviates(word, ahead)
+    first = re.split(r"\W", ahead, maxsplit=1)[0]
+    is_day = word.isdigit() and len(word) <= 2 and first.lower() in _MONTHS and first[:1].isupper()
+    begins = len(word) == 1 and word.islower() and len(first) == 1 and ahead[1:2] == "."
+    spaced = bool(_SPACED.search(before)) and first.lower() not in _STARTERS
+    return not (is_list_number or is_day or begins or spaced or _abbreviates(word, ahead))
 
 
 def _abbreviates(word: str, ahead: str) -> bool:
