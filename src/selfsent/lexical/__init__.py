@@ -18,12 +18,12 @@ if TYPE_CHECKING:
         words_of as words_of,
     )
     from selfsent.lexical.bm25 import BM25 as BM25, BM25Stats as BM25Stats
-    from selfsent.lexical.tfidf import WordCounts as WordCounts
+    from selfsent.lexical.tfidf import WordCounts as WordCounts, WordWeights as WordWeights
 
 _HOMES = {
     "analyzer": ("LANGUAGES", "Analyzer", "fold", "language_code", "language_of", "lower", "split_words", "words_of"),
     "bm25": ("BM25", "BM25Stats"),
-    "tfidf": ("WordCounts",),
+    "tfidf": ("WordCounts", "WordWeights"),
 }
 
 __getattr__ = imported_from(__name__, _HOMES)

@@ -11,7 +11,7 @@ import numpy as np
 
 from selfsent.data.vector_files import Vectors
 from selfsent.errors import DataError
-from selfsent.lexical import BM25, Analyzer, WordCounts, language_of, words_of
+from selfsent.lexical import BM25, Analyzer, WordCounts, WordWeights, language_of
 from selfsent.lexical.hybrid import PAIR_WEIGHT, fuse
 from selfsent.scorers.scorer import Scorer
 from selfsent.stats.resampling import Floats
@@ -65,15 +65,8 @@ class LexicalScorer(Scorer):
         if self.kind == "bm25":
             bm25 = bm25_of(queries, texts)
             return bm25.queries, bm25.texts
-        from scipy.sparse import csr_matrix
-        from sklearn.feature_extraction.text import TfidfVectorizer
-
-        vectorizer = TfidfVectorizer(dtype=np.float32, analyzer=words_of)
-        try:
-            fitted = vectorizer.fit_transform(texts)
-        except ValueError:  # no words
-            return csr_matrix((len(queries), 1), dtype=np.float32), csr_matrix((len(texts), 1), dtype=np.float32)
-        return (fitted if list(queries) == list(texts) else vectorizer.transform(queries)), fitted
+        weights = WordWeights(texts)
+        return (weights.rows if list(queries) == list(texts) else weights.weighed(queries)), weights.rows
 
     def similarity(self, left: Sequence[str], right: Sequence[str]) -> Floats:
         """The cosine or BM25 score of each pair of texts, (n,); fitted on both sides."""
