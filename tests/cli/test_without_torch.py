@@ -18,7 +18,7 @@ SELDOM = {"sklearn", "scipy", "pandas", "datasets", "httpx", "requests", "huggin
 """What few of them need."""
 ALLOWED = {
     "cluster": {"sklearn", "scipy", "pandas"},
-    "exam": {"sklearn", "scipy"},
+    "exam": {"scipy"},
     "evaluate": {"scipy"},
     "adapt": {"scipy"},
 }
@@ -129,7 +129,7 @@ def test_a_training_of_a_table_imports_torch_alone(folder, scored):
     (folder / "lines.txt").write_text("\n".join(tiny.make_sentences(60, seed=9)))
     found = imported(folder, "train", *given, "--base", "bundled", "--steps", "3", "--output", "run", "--overwrite")
     assert "torch" in found
-    assert not found & ((HEAVY | SELDOM) - {"torch"} - ({"sklearn", "scipy", "pandas"} if scored else set()))
+    assert not found & ((HEAVY | SELDOM) - {"torch"} - ({"scipy"} if scored else set()))
     assert not found & {"sympy", "torch._dynamo"}
     model, texts = folder / "run" / "model", ["bidi gafo", "", "lumo tike bidi", "xyz ☃"]
     theirs = SentenceTransformer(str(model), device="cpu").encode(texts)
