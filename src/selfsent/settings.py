@@ -141,6 +141,7 @@ class CorpusOptions:
     text_column: tuple[str, ...] = setting((), "column with texts (default: text); several are joined", repeat=True)
     document_column: str | None = setting(None, "column that says which document a text belongs to")
     split_sentences: bool | None = setting(False, "each text holds several sentences: split it")
+    passages: int | None = setting(None, "split long texts into passages of N words at most, at the ends of sentences")
     clean: tuple[str, ...] = setting((), "take out of each text first: html, mail, urls, separators (such as =====)")
     exclude: tuple[str, ...] = setting(
         (), "leave out rows with a text of this corpus, such as a test set", flags=("--without",), repeat=True

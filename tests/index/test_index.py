@@ -339,6 +339,36 @@ def test_split_texts_are_found_by_row_and_sentence(encoder, made):
     assert texts_of(index) == ["Ko mi lo.", "La nu po.", "Pa pe.", "Ko mi lo."]
 
 
+@pytest.mark.usefixtures("small")
+def test_a_text_is_found_once_by_its_best_passage(encoder, made, tmp_path):
+    long = " ".join(f"ba de fi gu ha ke la mo nu po {'ri sa te' if number == 7 else 'vu wi'}." for number in range(12))
+    rows = [
+        {"id": "l", "text": long},
+        *({"id": f"s{number}", "text": f"ri mo {'ko ' * number}"} for number in range(9)),
+    ]
+    index = made(rows, ("id",), passages=25)
+    assert index.part == "passage"
+    assert index.reading["passages"] == 25
+    query = "ri sa te"
+    [hits] = index.search(encode(encoder, [query], side="query"), texts=[query], top=10)
+    assert sorted(hit.id for hit in hits) == sorted(row["id"] for row in rows)
+    [found] = index.describe([next(hit for hit in hits if hit.id == "l")])
+    assert "ri sa te" in found["text"]
+    corpus = read_corpus(rows, metadata_columns=("id",), passages=25)
+    [expected] = search(encoder, corpus, [query], language="none", lexical_weight=index.lexical_weight)
+    assert [(hit.id, hit.sentence) for hit in hits] == [(hit.id, hit.sentence) for hit in expected]
+    index.upsert([{"id": "l", "text": "only this"}], encoder)
+    assert texts_of(index).count("only this") == 1
+    assert len(texts_of(index)) == len(rows)
+    index.delete(["l"])
+    assert len(texts_of(index)) == len(rows) - 1
+    whole = read_corpus(rows, metadata_columns=("id",))
+    with pytest.raises(SettingsError, match=r"has the columns|made with passages=25, and not with no passages"):
+        index.upsert(whole, encoder)
+    with pytest.raises(SettingsError, match="made with passages=25, and not with passages=30"):
+        index.upsert(read_corpus(rows, metadata_columns=("id",), passages=30), encoder)
+
+
 def test_rows_are_those_of_the_table(encoder, tmp_path):
     frame = pd.DataFrame({"id": ["a", "b", "c", "d"], "text": ["ko", "", "ko", "ba de"]})
     for metadata_columns, ids in (("id", ["a", "d"]), (None, [None, None])):

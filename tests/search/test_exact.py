@@ -12,6 +12,7 @@ from selfsent.models.encoding import encode
 from selfsent.models.loading import load_encoder
 from selfsent.scorers.load_scorer import load_scorer
 from selfsent.search import search
+from selfsent.search.exact import TopHits, best_parts
 
 
 @pytest.mark.parametrize("chunk", [7, 4096])
@@ -107,3 +108,30 @@ def test_the_weight_of_words_goes_with_the_model(base_of, tmp_path, kind, defaul
     (tmp_path / "own" / "search.json").write_text('{"lexical_weight": "much"}')
     with pytest.raises(BaseEncoderError, match=r"search.json must say lexical_weight, a number of 0 to 1,000"):
         load_encoder(tmp_path / "own")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_best_part_of_each_owner_stays(seed):
+    rng = np.random.default_rng(seed)
+    owners, scores = np.sort(rng.integers(0, 5, 17)), rng.integers(0, 4, (3, 17)).astype(np.float32)
+    found = best_parts(scores, owners)
+    for query in range(3):
+        for owner in np.unique(owners):
+            own = np.flatnonzero(owners == owner)
+            best = own[scores[query, own].argmax()]
+            assert found[query, best] == scores[query, best]
+            assert np.isneginf(found[query, own[own != best]]).all()
+
+
+@pytest.mark.parametrize("cut", [1, 7, 16])
+def test_an_owner_whose_parts_come_in_two_calls_is_one_hit(cut):
+    rng = np.random.default_rng(0)
+    owners, cosines = np.repeat(np.arange(5), [3, 1, 6, 2, 5]), rng.normal(size=(2, 17)).astype(np.float32)
+    whole, parted = (TopHits(2, 4, 0.0, owners) for _ in range(2))
+    whole.add(np.arange(17), cosines, None)
+    for rows in (np.arange(cut), np.arange(cut, 17)):
+        parted.add(rows, cosines[:, rows], None)
+    assert parted.hits() == whole.hits()
+    for query, hits in enumerate(whole.hits()):
+        best = [max(cosines[query, owners == owner]) for owner in range(5)]
+        np.testing.assert_allclose([hit.dense_score for hit in hits], sorted(best, reverse=True)[:4])

@@ -128,6 +128,7 @@ class IndexAdd(WithVectors, Encoding):
         self.id_column = self.id_column or index.id_column
         self.keep = self.keep or tuple(name for name in made["metadata_columns"] if name != self.id_column)
         self.split_sentences = self.split_sentences or made["split_sentences"]
+        self.passages = self.passages or made.get("passages")
 
 
 @dataclass(kw_only=True)

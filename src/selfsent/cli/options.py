@@ -97,7 +97,8 @@ class Reading(CorpusOptions, Command):
         metadata = {"metadata_columns": self.metadata_columns()} if isinstance(self, WithMetadata) else {}
         common: dict[str, Any] = {"text_column": self.texts, "document_column": self.document_column}
         common |= {"clean": self.clean or None, "exclude": list(self.exclude) or None}
-        return {**common, "split_sentences": self.split_sentences, **more, **metadata}
+        common |= {"split_sentences": False if self.passages else self.split_sentences, "passages": self.passages}
+        return {**common, **more, **metadata}
 
     @property
     def texts(self) -> str | list[str]:
@@ -337,7 +338,7 @@ def _rows_read(corpus: Corpus) -> str:
     counts = {"empty": empty, "repeated": repeated, "left out": report.excluded}
     odd = ", ".join(f"{count:,} {what}" for what, count in counts.items() if count)
     line = f"{inputs.rows:,} row{'s' * (inputs.rows != 1)}"
-    line += f", split into {len(inputs):,} sentence{'s' * (len(inputs) != 1)}" if inputs.split else ""
+    line += f", split into {len(inputs):,} {inputs.unit}{'s' * (len(inputs) != 1)}" if inputs.split else ""
     return "\n".join(filter(None, (f"{line} ({odd})" if odd else "", report.changes)))
 
 

@@ -185,6 +185,7 @@ class Search(Results, Asking):
             SettingsError: an option for reading a corpus, or faiss is not installed.
             DataError: no index, or one of another model.
         """
+        from selfsent.data.corpus.table import POSITIONS
         from selfsent.index import Index
         from selfsent.models.encoding import encode
 
@@ -205,8 +206,8 @@ class Search(Results, Asking):
         about: dict[str, Any] = {"index": self.index, "lexical_weight": weight, "language": index.language or "none"}
         if self.where:
             about["where"] = list(self.where)
-        names = [name for name in index.columns if name not in ("row", "sentence", "text")]
-        unit = "sentence" if "sentence" in index.columns else "text"
+        names = [name for name in index.columns if name not in (*POSITIONS, "text")]
+        unit = index.part or "text"
         found = index.search(vectors, self.top, queries, self.lexical_weight, reranker, where=self.where)
         return index, found, about, names, unit
 

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from urllib.parse import quote
 
 from selfsent.data.corpus.batch import KINDS
+from selfsent.data.corpus.table import POSITIONS
 from selfsent.errors import DataError, OutputError, SettingsError, guess
 from selfsent.files import read_json, write_json
 from selfsent.integrity import checksums, damaged, is_signed, signed
@@ -245,7 +246,7 @@ def make_lookups(db: sqlite3.Connection, id_sql_column: str | None) -> None:
 
 def sql_columns_of(columns: Mapping[str, type]) -> dict[str, str]:
     """Names in the database for the metadata columns, whose own names may be any text."""
-    return {name: f"c{i}" for i, name in enumerate(name for name in columns if name not in ("row", "sentence", "text"))}
+    return {name: f"c{i}" for i, name in enumerate(name for name in columns if name not in (*POSITIONS, "text"))}
 
 
 def condition(where: str | Sequence[str] | None, columns: Mapping[str, type]) -> tuple[str, list[Any]]:

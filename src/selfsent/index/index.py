@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from selfsent.data.corpus.table import PARTS
 from selfsent.data.vector_files import VectorsFile, unit
 from selfsent.display import counted
 from selfsent.errors import ONE_STRING, DataError, SettingsError, guess
@@ -47,6 +48,10 @@ if TYPE_CHECKING:
     from selfsent.scorers.rerank import Reranker
 
     Where = str | Sequence[str] | None
+
+
+_PASSAGES = 10
+"""Candidates for each hit where a text has several passages, of which one is a hit."""
 
 
 class Index:
@@ -251,7 +256,13 @@ class Index:
             "clean": about["clean"],
             "metadata_columns": [*self._files.sql_columns],
         }
-        return {**how, "split_sentences": "sentence" in self.columns}
+        passages = {} if about.get("passages") is None else {"passages": int(about["passages"])}
+        return {**how, **passages, "split_sentences": self.part == "sentence"}
+
+    @property
+    def part(self) -> str | None:
+        """What texts were split into: `sentence` or `passage`; None for whole texts."""
+        return next((part for part in PARTS if part in self.columns), None)
 
     def check_model(self, fingerprint: str, name: str, space: str = "") -> None:
         """Reject an encoder of another vector space than the index.
@@ -320,20 +331,21 @@ class Index:
 
             reranker = as_reranker(rerank, candidates)
         wanted = max(top, reranker.candidates) if reranker else top
+        drawn = wanted * _PASSAGES if self.part == "passage" else wanted
         weight = self.lexical_weight if lexical_weight is None or reranker else float(lexical_weight)
         weight = 0.0 if texts is None else weight
         bm25: list[Any] = [None] * len(vectors)
         with self._reading() as (files, db, snapshot):
             if texts is not None and weight:
                 bm25 = [snapshot.bm25(db, self._threads.analyzer(text)) for text in texts]
-            found_by = snapshot.candidates(vectors, bm25, weight, wanted, snapshot.allowed(db, where))
+            found_by = snapshot.candidates(vectors, bm25, weight, drawn, snapshot.allowed(db, where))
             found = [self._hits(files, db, each, weight, wanted, where) for each in found_by]
             if reranker is None or texts is None:
                 return found
             return rerank_hits(reranker, texts, found, self.texts, top, lexical_weight)
 
     def _sentence(self, number: int) -> int | None:
-        return number & ((1 << SENTENCE_BITS) - 1) if "sentence" in self.columns else None
+        return number & ((1 << SENTENCE_BITS) - 1) if self.part else None
 
     def _hits(
         self, files: IndexFiles, db: sqlite3.Connection, found: Candidates, weight: float, top: int, where: Where
@@ -341,17 +353,22 @@ class Index:
         """The best candidates of a query, each by its first input that meets a condition."""
         clause, values = condition(where, files.columns)
         also, id_column = f" AND {clause}" if clause else "", files.id_sql_column or "NULL"
-        fused = fuse(found.dense, found.lexical, weight)
-        best = top_k(fused, top)
+        fused, passages = fuse(found.dense, found.lexical, weight), self.part == "passage"
+        best = top_k(fused, len(fused) if passages else top)
         doc_ids, scores, first = found.doc_ids[best].tolist(), normalized(fused[best], weight), dict[int, Any]()
         for group, marks in in_groups(doc_ids):
             chosen = f"FROM inputs WHERE doc_id IN ({marks}){also} GROUP BY doc_id"
             query = f"SELECT doc_id, MIN(number), {id_column} {chosen}"
             first |= {doc_id: rest for doc_id, *rest in db.execute(query, [*group, *values])}
-        hits = []
+        hits, rows = list[Hit](), set[int]()
         numbers = scores.tolist(), found.dense[best].tolist(), found.lexical[best].tolist()
         for doc_id, score, dense, lexical in zip(doc_ids, *numbers, strict=True):
             number, name = first[doc_id]
+            if passages and number >> SENTENCE_BITS in rows:
+                continue  # a better passage of the text is there
+            if len(hits) == top:
+                break
+            rows.add(number >> SENTENCE_BITS)
             hits.append(Hit(number >> SENTENCE_BITS, score, dense, lexical, name, self._sentence(number)))
         return hits
 
@@ -382,7 +399,7 @@ class Index:
                 for number, text, count, *rest in db.execute(query, [*values, *group]):
                     own = dict(zip(files.sql_columns, rest, strict=True))
                     own |= {name: bool(own[name]) for name in flags if own[name] is not None}
-                    sentence = {"sentence": self._sentence(number)} if "sentence" in files.columns else {}
+                    sentence = {self.part: self._sentence(number)} if self.part else {}
                     found[number] = {
                         "row": number >> SENTENCE_BITS,
                         **sentence,

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfsent.data.corpus.batch import as_kind
+from selfsent.data.corpus.table import PARTS
 from selfsent.index.files import SENTENCE_BITS, sql_columns_of
 from selfsent.lexical import Analyzer
 
@@ -93,7 +94,7 @@ class RowWriter:
             held = np.asarray(inputs.corpus_rows[numbers])
             cells = inputs.describe(numbers)
             rows = [self._row + row for row in cells["row"]]
-            sentences = cells.get("sentence", [0] * len(rows))
+            sentences = next((cells[part] for part in PARTS if part in cells), [0] * len(rows))
             columns = [[as_kind(cell, self._columns[name]) for cell in cells[name]] for name in self._sql_columns]
             if self._id_column is not None:
                 ids = columns[list(self._sql_columns).index(self._id_column)]

@@ -127,6 +127,7 @@ def write_index(
     about: dict[str, Any] = {"model": model, "fingerprint": fingerprint, "query_model": query_model}
     about |= {"space": encoder.space, "lexical_weight": encoder.lexical_weight, "size": encoder.embedding_size}
     about |= {"id_column": id_column, "text_column": list(corpus.read_columns), "clean": list(corpus.cleaners)}
+    about |= {"passages": corpus.reading["passages"]} if "passages" in corpus.reading else {}
     about |= {"columns": {name: kind.__name__ for name, kind in columns.items()}, "language": language}
     about |= {"precision": precision, "wanted_recall": min_recall}
     with (
@@ -246,6 +247,10 @@ def check_alike(files: IndexFiles, corpus: Corpus) -> None:
         named = (", ".join(f"{n} ({kind.__name__})" for n, kind in each.items()) for each in (files.columns, columns))
         told = "{} has the columns {}, and not {}: give the options that it was made with".format(files.path, *named)
         raise SettingsError(told)
+    passages = files.manifest.get("passages"), corpus.reading.get("passages")
+    if passages[0] != passages[1]:
+        were, are = (f"passages={each}" if each else "no passages" for each in passages)
+        raise SettingsError(f"{files.path} was made with {were}, and not with {are}: give the same")
     for name, read in (("text_column", corpus.read_columns), ("clean", corpus.cleaners)):
         if (made := tuple(files.manifest[name])) != tuple(read):
             given = " and ".join(f"{name}={each}" for each in made) or f"no {name}="

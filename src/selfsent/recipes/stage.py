@@ -26,9 +26,9 @@ Source = str | tuple[str | Mapping[str, Any], ...]
 FOLD = "fold"
 """Corpus of a stage trained on the pairs of each fold of a cross-validation."""
 _SOURCE = ("source", *OPTIONS)
-_CORPUS = (*_SOURCE, "split_sentences", "clean", "without", "stand_in")
+_CORPUS = (*_SOURCE, "split_sentences", "passages", "clean", "without", "stand_in")
 _TYPES = {"text_column": "names", "text_columns": "columns", "clean": "names", "stack": "bool"}
-_TYPES |= {"split_sentences": "bool"}
+_TYPES |= {"split_sentences": "bool", "passages": "int"}
 """Types of options of `read_corpus`, other than single columns."""
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfsent.data.corpus import Corpus
+from selfsent.data.corpus.table import POSITIONS
 from selfsent.display import counted, shortened
 from selfsent.report.maps import FEW, GROUPS, NONE, SEARCHED, map_of, names_of, sample
 from selfsent.report.pages import render
@@ -51,7 +52,7 @@ def cluster_page(
         names = [*names_of(groups), NONE]
         own = [names[number] for number in found.cluster[rows].tolist()]
         cells = inputs.describe(np.asarray(inputs.first[rows]))
-        metadata = {name: values for name, values in cells.items() if name not in ("row", "sentence")}
+        metadata = {name: values for name, values in cells.items() if name not in POSITIONS}
         # Colours to choose from: columns with few values, as labels have.
         few = {name: list(map(str, values)) for name, values in metadata.items() if 1 < len(set(values)) <= GROUPS}
         about_each = {**metadata, "group": own} if metadata else {"row": cells["row"], "group": own}

@@ -13,6 +13,7 @@ from typing import Any, cast
 import numpy as np
 
 from selfsent import extensions
+from selfsent.data.corpus.passages import check_passages
 from selfsent.data.vector_files import SUFFIX, UNKNOWN, StoredVectors, Vectors
 from selfsent.errors import BaseEncoderError, SelfsentError, SettingsError, first_line
 from selfsent.files import cache_folder
@@ -29,6 +30,7 @@ from selfsent.naming import name_of
 from selfsent.resumable import key_of
 from selfsent.scorers.leaks import trained_by, trained_on
 from selfsent.scorers.lexical import LEXICAL, WITH_WORDS, Hybrid, LexicalScorer, without_words
+from selfsent.scorers.passages import InPassages, passages_in
 from selfsent.scorers.rerank import CANDIDATES, Reranked, Reranker, reranking
 from selfsent.scorers.scorer import Encode, PairScorer, Scorer
 from selfsent.scorers.word_vectors import WordVectors, words_file
@@ -53,7 +55,8 @@ def load_scorer(
             or `bm25` (see `LexicalScorer`), `glove:FILE` and the like (see `WordVectors`), or of an extension, such as
             `dbow:FILE`. The suffix `+words` adds words to any of those with vectors, as in `search` (see `Hybrid`);
             `FIRST+rerank:SECOND` searches with one model and puts what it finds in order by another, as `search
-            --rerank` does (see `Reranked`).
+            --rerank` does (see `Reranked`). `+passages:120` counts a document by its best passage of 120 words (see
+            `InPassages`).
         name: in results.
         fast: compute in bfloat16 if this machine is faster in it, for models given by directory or hub id.
         int8: likewise, with some products in 8 bits on a CPU that supports them.
@@ -74,6 +77,8 @@ def load_scorer(
         label = name or (f"{model}, {pooling}" if pooling else model)
         if both := reranking(model):
             return Reranked(load_scorer(both[0], fast=fast, int8=int8), as_reranker(both[1], fast=fast, int8=int8))
+        if parts := passages_in(model):
+            return InPassages(load_scorer(parts[0], fast=fast, int8=int8), parts[1])
         if alone := without_words(model):
             return Hybrid(load_scorer(alone, name=name, fast=fast, int8=int8))
         if is_directory_or_id(model):
@@ -148,6 +153,9 @@ def check_model(path: str) -> None:
     if both := reranking(path):
         for each in both:
             check_model(each)
+    elif parts := passages_in(path):
+        check_passages(parts[1])
+        check_model(parts[0])
     elif alone := without_words(path):
         if alone in LEXICAL:
             raise SettingsError(f"{path}: {LEXICAL[alone]} counts words already: {WITH_WORDS} is for encoders")
@@ -164,7 +172,7 @@ def is_directory_or_id(path: str) -> bool:
     """Whether this names a model in a directory or on the hub, which could be trained."""
     named = words_file(path) or extensions.prefixed("scorers", path)
     special = path in LEXICAL or named or path.endswith(SUFFIX) or _FACTORY.fullmatch(path)
-    return not (special or reranking(path) or without_words(path))
+    return not (special or reranking(path) or passages_in(path) or without_words(path))
 
 
 def _from_name(path: str, label: str) -> Scorer:

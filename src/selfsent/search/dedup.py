@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from selfsent.data.corpus.table import POSITIONS
 from selfsent.errors import SettingsError
 from selfsent.lexical.hybrid import top_k
 from selfsent.progress import SILENT, Counter, Progress
@@ -240,7 +241,7 @@ def table_rows(found: Deduplicated, corpus: Corpus) -> Iterator[dict[str, Any]]:
     for number, family in enumerate(found.families, start=1):
         rows = np.array([family.kept, *family.others])
         cells = inputs.describe(rows)
-        ids = next((cells[name] for name in cells if name not in ("row", "sentence")), cells["row"])
+        ids = next((cells[name] for name in cells if name not in POSITIONS), cells["row"])
         named = [f"row {row}" if name is None else name for row, name in zip(rows.tolist(), ids, strict=True)]
         own = np.asarray(inputs.corpus_rows[rows])
         kept, *others = corpus.texts(own[: 1 + _TOLD])

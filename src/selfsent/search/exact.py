@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from selfsent.data.corpus.table import PARTS, POSITIONS
 from selfsent.data.vector_files import VectorsFile, unit
 from selfsent.errors import ONE_STRING, SettingsError
 from selfsent.lexical import BM25, Analyzer, language_of
@@ -39,7 +40,7 @@ class Hit(NamedTuple):
         dense_score: cosine to the query, or the score of a cross-encoder that reranks.
         lexical_score: BM25 as a share of the maximum of the query, 0 to 1; 0 if not computed.
         id: of the row: in an index from its column of ids, in a corpus from the first metadata column; None without.
-        sentence: place in the row, from 0, for split texts; None for others.
+        sentence: place in the row of the sentence or passage, from 0, for split texts; None for others.
     """
 
     row: int
@@ -121,7 +122,8 @@ def search(
         while texts := list(islice(left, _COUNTED_TOGETHER)):
             bm25.add(texts)
         lexical_scores = bm25.scorer()
-    best = TopHits(len(queries), max(top, reranker.candidates) if reranker else top, weight)
+    wanted = max(top, reranker.candidates) if reranker else top
+    best = TopHits(len(queries), wanted, weight, owners_of(corpus))
     advance, start = progress.counting("searching", len(corpus)), 0
     for vectors in corpus_vectors(model, corpus, file, "document"):
         rows = np.arange(start, start + len(vectors))
@@ -180,8 +182,10 @@ def input_places(corpus: Corpus, rows: Sequence[int]) -> list[tuple[int, Any, in
     """For rows of a corpus the first row of the input, its first metadata value, and the sentence in it (or None)."""
     inputs = corpus.input_rows
     cells = inputs.describe(np.asarray(inputs.first[np.array(rows, np.int64)]))
-    ids = next((cells[name] for name in cells if name not in ("row", "sentence")), [None] * len(rows))
-    return list(zip(cells["row"], ids, cells.get("sentence", [None] * len(rows)), strict=True))
+    ids = next((cells[name] for name in cells if name not in POSITIONS), [None] * len(rows))
+    return list(
+        zip(cells["row"], ids, next((cells[part] for part in PARTS if part in cells), [None] * len(rows)), strict=True)
+    )
 
 
 def corpus_language(corpus: Corpus) -> str | None:
@@ -195,6 +199,27 @@ def sampled(corpus: Corpus) -> list[str]:
     return corpus.texts(np.array(rows, np.int64))
 
 
+def owners_of(corpus: Corpus) -> NDArray[np.int64] | None:
+    """The row of the input that each passage of a corpus is first in, (n,) in rising order; None without passages."""
+    inputs = corpus.input_rows
+    return inputs.positions(np.asarray(inputs.first))["row"] if inputs.unit == "passage" else None
+
+
+def best_parts(scores: NDArray[np.float32], owners: NDArray[np.int64]) -> NDArray[np.float32]:
+    """Scores (q, n) with all but the best part of each owner at minus infinity; the first among equals.
+
+    Args:
+        scores: of the parts.
+        owners: (n,) what each part belongs to, in rising order.
+    """
+    first = np.flatnonzero(np.diff(owners, prepend=owners[0] - 1))
+    lengths = np.diff(first, append=len(owners))
+    best = np.repeat(np.maximum.reduceat(scores, first, axis=1), lengths, axis=1)
+    places = np.where(scores == best, np.arange(len(owners)), len(owners))
+    chosen = np.repeat(np.minimum.reduceat(places, first, axis=1), lengths, axis=1)
+    return np.where(chosen == np.arange(len(owners)), scores, np.float32(-np.inf))
+
+
 class TopHits:
     """The best hits of each query so far; the earlier row among equals.
 
@@ -202,10 +227,11 @@ class TopHits:
         queries: number of queries.
         top: hits kept per query.
         lexical_weight: of BM25.
+        owners: what each row belongs to, of which only the best row is a hit; None for rows of their own.
     """
 
-    def __init__(self, queries: int, top: int, lexical_weight: float) -> None:
-        self._top, self._weight = top, lexical_weight
+    def __init__(self, queries: int, top: int, lexical_weight: float, owners: NDArray[np.int64] | None = None) -> None:
+        self._top, self._weight, self._owners = top, lexical_weight, owners
         self._rows = np.zeros((queries, 0), np.int64)
         self._found = np.zeros((3, queries, 0), np.float32)
         """Cosine, BM25 and their weighted sum."""
@@ -213,16 +239,32 @@ class TopHits:
     def add(self, rows: NDArray[np.int64], cosines: NDArray[np.float32], lexical: NDArray[np.float32] | None) -> None:
         """Add rows (n,) with their cosines and lexical scores, (queries, n) each."""
         lexical = np.zeros_like(cosines) if lexical is None else lexical
-        new = np.stack([cosines, lexical, fuse(cosines, lexical, self._weight)])
+        fused = fuse(cosines, lexical, self._weight)
+        if self._owners is not None:
+            fused = best_parts(fused, self._owners[rows])
+        new = np.stack([cosines, lexical, fused])
         found = np.concatenate([self._found, new], axis=2)
         candidates = np.hstack([self._rows, np.broadcast_to(rows, cosines.shape)])
+        if self._owners is not None and self._rows.size:
+            self._without_worse(candidates, found[2])
         order = top_k(found[2], self._top)
         self._rows = np.take_along_axis(candidates, order, 1)
         self._found = np.take_along_axis(found, order[None], 2)
+
+    def _without_worse(self, candidates: NDArray[np.int64], scores: NDArray[np.float32]) -> None:
+        """Give up the worse part of an owner whose parts came in two calls."""
+        assert self._owners is not None
+        owners, kept = self._owners[candidates], self._rows.shape[1]
+        straddling = owners[:, kept]  # parts are in the order of their owners, so that it is the first new one
+        for query, owner in enumerate(straddling.tolist()):
+            both = np.flatnonzero(owners[query] == owner)
+            worse = both[np.arange(len(both)) != scores[query, both].argmax()]
+            scores[query, worse] = -np.inf
 
     def hits(self) -> list[list[Hit]]:
         """The hits of each query, best first."""
         cosines, lexical, fused = self._found
         scores = normalized(fused, self._weight)
         columns = self._rows.tolist(), scores.tolist(), cosines.tolist(), lexical.tolist()
-        return [list(map(Hit, *each)) for each in zip(*columns, strict=True)]
+        every = [list(map(Hit, *each)) for each in zip(*columns, strict=True)]
+        return [[hit for hit in hits if hit.score > -np.inf] for hits in every]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from selfsent.data.corpus.table import POSITIONS
 from selfsent.errors import SettingsError
 from selfsent.files import atomic_file
 from selfsent.search.vectors import ARROW_TYPES
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from selfsent.search.pairs import Pair
 
 TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
-RESERVED = ("query", "cosine", "words", "cluster", "row", "sentence", "repeats", "text", "embedding")
+RESERVED = ("query", "cosine", "words", "cluster", *POSITIONS, "repeats", "text", "embedding")
 """Column names used by results."""
 _TOGETHER = 4096
 

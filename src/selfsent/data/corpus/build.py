@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 from collections import Counter
+from collections.abc import Callable
 from contextlib import ExitStack
 from itertools import compress
 from pathlib import Path
@@ -18,24 +19,29 @@ from selfsent.data.corpus.clean import LONGEST_TEXT, clean, letters
 from selfsent.data.corpus.cleaners import NUMBERS, Cleaners, look
 from selfsent.data.corpus.duplicates import KeySet, hash_keys
 from selfsent.data.corpus.failure import fail
-from selfsent.data.corpus.sentences import split_sentences
 from selfsent.data.corpus.sources import Source
 from selfsent.data.corpus.table import TABLE, Corpus, CorpusReport
 from selfsent.data.corpus.writer import ArrayFile, InputRowsFile, TableFile, describe, digest_file, write_labels
 from selfsent.progress import doing
 
 Integers = NDArray[np.int64]
+Split = Callable[[str], list[str]]
 
 
 def build_table(
-    source: Source, directory: Path, split: bool, excluded: Corpus | None, cleaners: Cleaners, reading: dict[str, Any]
+    source: Source,
+    directory: Path,
+    split: Split | None,
+    excluded: Corpus | None,
+    cleaners: Cleaners,
+    reading: dict[str, Any],
 ) -> str:
     """Write the whole corpus into an empty directory.
 
     Args:
         source: to read.
         directory: an existing, empty directory.
-        split: whether to split each text into sentences.
+        split: from a text to its sentences or passages; None to leave texts whole.
         excluded: texts that no row may hold.
         cleaners: applied to texts before anything else.
         reading: the options by which it is read, for the record.
@@ -56,7 +62,7 @@ def build_table(
 
 class _Builder:
     def __init__(
-        self, directory: Path, columns: Columns, split: bool, excluded: Corpus | None, cleaners: Cleaners
+        self, directory: Path, columns: Columns, split: Split | None, excluded: Corpus | None, cleaners: Cleaners
     ) -> None:
         self._directory, self._columns, self._split, self._cleaners = directory, columns, split, cleaners
         self._excluded = frozenset(map(letters, excluded.texts() if excluded else ())) - {""}
@@ -68,7 +74,9 @@ class _Builder:
         self._documents = _Documents(directory / "document.npy", opened)
         self._rows = _Documents(directory / "row.npy", opened) if split else None
         self._all_documented, self._separated, self._line_by_line = True, False, True
-        self._inputs = InputRowsFile(directory, columns.metadata or (), split, opened) if columns.numbered else None
+        self._inputs = (
+            InputRowsFile(directory, columns.metadata or (), split is not None, opened) if columns.numbered else None
+        )
         self.seen = KeySet()
         self._counts: Counter[str] = Counter()
         self._sampled, self._signs = 0, Counter[str]()
@@ -105,7 +113,7 @@ class _Builder:
         if len(rows):
             self._write(batch, texts, origin[rows])
         count["rows_read"] += len(batch)
-        count["split"] += self._split * len(batch)
+        count["split"] += len(batch) if self._split else 0
 
     def finish(self, source: str, reading: dict[str, Any]) -> str:
         """Close all files, settle documents and labels, write the description; returns a digest of all."""
@@ -125,7 +133,8 @@ class _Builder:
         origins = [] if self._inputs is None else self._inputs.close()
         digests += [] if self._columns.metadata is None else [b"origins", *origins]
         fingerprint = hashlib.blake2b(repr(digests).encode(), digest_size=16).hexdigest()
-        unit = "row" if len(self._columns.kept) > 1 else "sentence" if self._split or self._line_by_line else "text"
+        unit = "passage" if "passages" in reading else "sentence" if self._split or self._line_by_line else "text"
+        unit = "row" if len(self._columns.kept) > 1 else unit
         shares = {name: count / self._sampled for name, count in self._signs.items()}
         report = CorpusReport(
             kept=len(self.seen),
@@ -167,7 +176,7 @@ class _Builder:
             self._signs += signs
         origin = np.arange(len(batch))
         if self._split:
-            parts = [split_sentences(text) or [""] for text in texts[0]]
+            parts = [self._split(text) or [""] for text in texts[0]]
             origin = np.repeat(origin, list(map(len, parts)))
             texts = [[sentence for part in parts for sentence in part]]
         for index, column in enumerate(texts):

@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from selfsent.data.corpus.batch import Batch, Columns
 from selfsent.data.corpus.build import build_table
 from selfsent.data.corpus.cleaners import Cleaners
 from selfsent.data.corpus.failure import fail
+from selfsent.data.corpus.passages import check_passages, split_passages
 from selfsent.data.corpus.sentences import split_sentences as split_text
 from selfsent.data.corpus.sources import OPTIONS, Source, SourceName, Sources, cache_options, find_sources, join_sources
 from selfsent.data.corpus.table import Corpus, open_corpus
@@ -41,6 +43,7 @@ def read_corpus(
     label_column: str | None = None,
     score_column: str | None = None,
     split_sentences: bool | None = False,
+    passages: int | None = None,
     clean: str | Sequence[str] | None = None,
     where: Mapping[str, str | Sequence[str]] | None = None,
     stack: bool = False,
@@ -72,6 +75,7 @@ def read_corpus(
         score_column: numbers (to `scores`).
         split_sentences: split each text into sentences; a row is then a document if nothing else says what is. None
             splits them where nothing else makes documents and most texts hold several sentences.
+        passages: split each text into passages of so many words at most (see `split_passages`), in place of sentences.
         clean: cleaners applied before splitting: some of `html`, `mail`, `urls` and `separators`, as a
             list or between commas.
         where: column -> the value, or values, that a row must have there to be read.
@@ -91,22 +95,29 @@ def read_corpus(
     read, cleaners = join_sources(find_sources(source, common)), Cleaners(clean)
     folder = cache_folder(cache) / "corpora"
     columns = read.columns
-    if split_sentences and len(columns.kept) > 1:
-        raise SettingsError("split_sentences works on one text column: sentences of several would not match")
+    check_passages(passages)
+    if split_sentences and passages:
+        raise SettingsError("passages end where sentences do: give either split_sentences or passages")
+    if (split_sentences or passages) and len(columns.kept) > 1:
+        name = "passages" if passages else "split_sentences"
+        raise SettingsError(f"{name} works on one text column: parts of several would not match")
     excluded = None if exclude is None else _excluded(exclude, columns, clean, cache)
     without = None if excluded is None else excluded.fingerprint
-    options = [_VERSION, *cache_options(columns), split_sentences, without, *cleaners.options()]
+    splitting = split_sentences if passages is None else f"passages of {passages}"
+    options = [_VERSION, *cache_options(columns), splitting, without, *cleaners.options()]
     corpus = None if read.identity is None else open_corpus(folder / _key(read.identity, options))
     if corpus is None:
-        if split_sentences is None:
+        if split_sentences is None and passages is None:
             read, split_sentences = _sample(read, cleaners)
         reading = {
             **dict(zip(OPTIONS, values, strict=True)),
             "split_sentences": split_sentences,
+            **({} if passages is None else {"passages": passages}),
             "clean": cleaners.names,
         }
         how = {"excluded": excluded, "cleaners": cleaners, "reading": reading}
-        corpus = _build(read, folder, options, split=split_sentences, **how)
+        split = split_text if passages is None else partial(split_passages, words=passages)
+        corpus = _build(read, folder, options, split=split if split_sentences or passages else None, **how)
     if len(corpus) < min_rows:
         fail(read.name, f"only one distinct {corpus.report.unit}: two are needed at least" + columns.condition)
     return corpus

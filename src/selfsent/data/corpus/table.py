@@ -59,6 +59,12 @@ def read_column(path: Path, column: int) -> Iterator[Any]:
             yield reader.get_batch(index).column(0)
 
 
+PARTS = ("sentence", "passage")
+"""Names of what texts are split into, and of the column with its place in the row."""
+POSITIONS = ("row", *PARTS)
+"""Columns with positions in the input."""
+
+
 class InputRows:
     """Maps rows of the input to rows of the corpus, and back.
 
@@ -69,6 +75,7 @@ class InputRows:
         directory: of the corpus.
         count: rows of the corpus. If the inputs were not recorded, each row counts as one.
         kinds: metadata column -> name of its type: bool, int, float or str.
+        part: name of what texts were split into, if they were: `sentence` or `passage`.
 
     Example:
         >>> from selfsent import read_corpus
@@ -77,7 +84,7 @@ class InputRows:
         ([0, -1, 0], [0], [2])
     """
 
-    def __init__(self, directory: Path, count: int, kinds: Mapping[str, str]) -> None:
+    def __init__(self, directory: Path, count: int, kinds: Mapping[str, str], part: str = "sentence") -> None:
         known = (directory / CORPUS_ROWS).exists()
         self.corpus_rows: Integers = _load(directory / CORPUS_ROWS) if known else np.arange(count)
         """(inputs,) corpus row of each input; -1 for an empty or excluded one."""
@@ -86,13 +93,13 @@ class InputRows:
         self._source_rows: Integers | None = _load(directory / SOURCE_ROWS)
         self.split = self._source_rows is not None
         """Whether a row of the source may have several inputs."""
-        self.unit = "sentence" if self.split else "row"
+        self.unit = part if self.split else "row"
         """Name of an input in messages."""
         self.rows = len(self) if self._source_rows is None else int(self._source_rows[-1]) + 1
         """Number of rows of the source."""
         self._metadata = MappedTable(directory / METADATA) if kinds else None
         self._kinds = {name: KINDS[kind] for name, kind in kinds.items()}
-        self.columns: dict[str, type] = {"row": int, **({"sentence": int} if self.split else {}), **self._kinds}
+        self.columns: dict[str, type] = {"row": int, **({part: int} if self.split else {}), **self._kinds}
         """Columns of `describe`, with their types."""
 
     def __len__(self) -> int:
@@ -114,11 +121,11 @@ class InputRows:
         return np.asarray((rows >= 0) & (self.first[rows] == inputs))
 
     def positions(self, inputs: Integers) -> dict[str, Integers]:
-        """Positions in the source of `inputs`, (n,), from 0: `row` and, if texts were split, `sentence` in it."""
+        """Positions in the source of `inputs`, (n,), from 0: `row` and, if texts were split, the part of it."""
         if self._source_rows is None:
             return {"row": inputs}
         rows = np.asarray(self._source_rows[inputs])
-        return {"row": rows, "sentence": inputs - np.searchsorted(self._source_rows, rows)}
+        return {"row": rows, self.unit: inputs - np.searchsorted(self._source_rows, rows)}
 
     def numbers(self, rows: Sequence[int], sentences: Sequence[int]) -> Integers:
         """The inputs at these positions, (n,) each, the inverse of `positions`."""
@@ -151,9 +158,9 @@ class CorpusReport:
     documents: int = 0
     excluded: int = 0
     split: int = 0
-    """Texts that were split into sentences."""
+    """Texts that were split into sentences or passages."""
     unit: str = "sentence"
-    """Name of a row: a sentence where texts were split or read line by line, a row of several texts, else a text."""
+    """Name of a row: a sentence where texts were split or read line by line, a passage, a row of texts, or a text."""
     rid_of: Mapping[str, Sequence[int]] = field(default_factory=dict)
     """Cleaner -> number of texts it changed, and how many of these it left empty."""
     holds: Mapping[str, float] = field(default_factory=dict)
@@ -291,7 +298,8 @@ class Corpus:
     @cached_property
     def input_rows(self) -> InputRows:
         """The map between rows of the input and of the corpus; not recorded if some were left out or stacked."""
-        return InputRows(self.directory, len(self), self._metadata)
+        part = "passage" if "passages" in self.reading else "sentence"
+        return InputRows(self.directory, len(self), self._metadata, part)
 
     @cached_property
     def _mapped(self) -> MappedTable:

@@ -4,7 +4,7 @@
   const part = (name) => document.querySelector(name);
   const [ask, query, filters, fields, count, said, hits, secret] =
     ["#ask", "#query", "#filters", ".fields", "#filters summary span", "#said", "#hits", "#token"].map(part);
-  const positions = ["row", "sentence", "repeats"], numbers = ["score", "cosine", "words"];
+  const positions = ["row", "sentence", "passage", "repeats"], numbers = ["score", "cosine", "words"];
   const seen = {};
   let asked = 0, token = sessionStorage.getItem("token");
 
