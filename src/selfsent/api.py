@@ -173,7 +173,7 @@ def dedup(
     Each row that goes is close to the one that is kept for it, and no two kept rows are close.
 
     Args:
-        corpus: the texts, read with `carry=()` or more, so that rows of the input are known.
+        corpus: the texts, read with `metadata_columns=()` or more, so that rows of the input are known.
         level: `exact`: equal once cleaned; `near`: nearly the same words; `meaning`: alike to an encoder, and by words.
         model: the encoder of `meaning`.
         threshold: least similarity of a copy, 0 to 1; None for 0.8 (near) and 0.85 (meaning).
@@ -192,7 +192,7 @@ def dedup(
     Example:
         >>> from selfsent import read_corpus
         >>> texts = ["The printer in room 4 is jammed", "the printer in room 4 is jammed!", "It rains"]
-        >>> dedup(read_corpus(texts, carry=())).kept.tolist()
+        >>> dedup(read_corpus(texts, metadata_columns=())).kept.tolist()
         [0, 2]
     """
     check_dedup(level, keep_row, guard, threshold, precision)

@@ -14,7 +14,7 @@ from selfsent.search.similarity import Similarity
 
 @pytest.fixture
 def read(tmp_path):
-    return lambda source: read_corpus(source, carry=(), min_rows=1, cache=tmp_path / "cache")
+    return lambda source: read_corpus(source, metadata_columns=(), min_rows=1, cache=tmp_path / "cache")
 
 
 def test_the_chance_of_one_text_is_the_formula():
