@@ -39,6 +39,7 @@ from selfsent.report.card import licence_of, model_card
 from selfsent.report.run import Run, load_run
 from selfsent.report.run_page import run_page
 from selfsent.scorers.leaks import trained_by
+from selfsent.search.dedup import copies_across
 from selfsent.search.exact import sampled
 from selfsent.settings import non_defaults, split_arguments, with_current_names
 from selfsent.training.advice import Situation, advice_on, single_sentences
@@ -170,9 +171,30 @@ def _prepared(corpus: Corpus, checked: CheckedRun, progress: Progress) -> tuple[
         labelled = plan.options.labels() is not None
         if hold_out.reason and not (labelled and dev):
             progress.notice(_LABELLED if labelled else hold_out.reason)
+    if request.run_config.dedup:
+        hold_out = _without_copies(corpus, hold_out, progress)
     hold_out = replace(hold_out, train=rows_with_neighbours(plan, corpus, hold_out.train, progress))
     hold_out = hold_out.thinned(request.run_config.sentences)
     return PreparedRun.of(corpus, plan, hold_out.train), hold_out
+
+
+def _without_copies(corpus: Corpus, hold_out: HoldOut, progress: Progress) -> HoldOut:
+    """The split without training rows that are near-copies of held-out ones.
+
+    Raises:
+        SettingsError: fewer than two rows are left.
+    """
+    held = [rows for rows in (hold_out.dev, hold_out.test) if rows is not None]
+    if not held:
+        progress.notice("dedup=True changes nothing: no text is kept apart to score by")
+        return hold_out
+    copies = copies_across(corpus, hold_out.train, np.concatenate(held))
+    left = np.setdiff1d(hold_out.train, copies)
+    if len(left) < 2:
+        raise SettingsError("dedup leaves nothing to train on: all texts are near-copies of those kept apart")
+    what = corpus.report.counted(len(copies))
+    progress.notice(f"{what} to train on with a near-copy among those kept apart to score by: left out of training")
+    return replace(hold_out, train=left)
 
 
 def _table_for(corpus: Corpus, plan: Plan, progress: Progress) -> BaseInfo | None:

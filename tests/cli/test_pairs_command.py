@@ -95,3 +95,12 @@ def test_export(selfsent, model, tmp_path, monkeypatch):
         complaint = selfsent("export", model, "--output", other, "--overwrite").complaint
         assert "exists and is no export of selfsent" in complaint
     assert (model / "model.safetensors").is_file()
+
+
+def test_pairs_as_families(selfsent, model, alike, tmp_path):
+    done = selfsent("pairs", model, alike, "--threshold", 0.999, "--families", tmp_path / "f.jsonl")
+    assert done.status == 0, done.err
+    assert "1 family in" in done.err
+    (family,) = map(json.loads, (tmp_path / "f.jsonl").read_text().splitlines())
+    assert (family["row"], family["other_rows"], family["rows"]) == (0, "3", 2)
+    assert "must end in" in selfsent("pairs", model, alike, "--families", tmp_path / "f.txt").complaint

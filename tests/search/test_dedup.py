@@ -9,8 +9,10 @@ from selfsent import dedup
 from selfsent.data.corpus import read_corpus
 from selfsent.errors import SettingsError
 from selfsent.search import near
-from selfsent.search.dedup import Similarity, deduplicate, table_rows
+from selfsent.search.dedup import copies_across, deduplicate, families_of_pairs, table_rows
 from selfsent.search.families import Family, Stars
+from selfsent.search.pairs import Pair
+from selfsent.search.similarity import Similarity
 
 
 @pytest.fixture
@@ -43,7 +45,10 @@ def rows_of(found, count):
     return kept
 
 
-def test_near_copies_are_those_of_all_pairs(read, texts):
+@pytest.mark.parametrize("most", [5000, 0])
+def test_near_copies_are_those_of_all_pairs(read, texts, most, monkeypatch):
+    monkeypatch.setattr("selfsent.search.dedup.EXACT", most)  # all pairs, or those that share a band
+    monkeypatch.setattr("selfsent.search.dedup._BLOCK", 32)
     corpus = read(texts)
     assert len(corpus) == len(texts)
     found = deduplicate(corpus, threshold=0.6)
@@ -160,3 +165,23 @@ def test_bands_find_what_shares_half_the_weight():
     shared = (one == other).mean()
     assert shared == pytest.approx(0.5**near.ROWS, abs=0.02)  # 20 words of 40: a Jaccard index of a half
     assert (one == other).any(1).mean() > 0.98
+
+
+def test_copies_across_two_sides(read):
+    texts = [PRINTER, PRINTER.upper(), "My mail is locked", f"{PRINTER} now", "my mail is locked!", "Another thing"]
+    corpus = read(texts)
+    assert copies_across(corpus, np.array([1, 3, 4, 5]), np.array([0])).tolist() == [1, 3]
+    assert copies_across(corpus, np.array([4, 5]), np.array([0, 2])).tolist() == [4]
+    pairs = read_corpus(
+        {"a": ["one title", "one title"], "b": ["a body of words", "something else here"]}, text_columns=("a", "b")
+    )
+    assert copies_across(pairs, np.array([1]), np.array([0])).tolist() == []
+
+
+def test_families_of_pairs(read):
+    corpus = read(["a", "b", "c", "d", "b"])
+    pairs = [Pair(0.9, 0, 1), Pair(0.8, 1, 2), Pair(0.95, 2, 3)]
+    found = families_of_pairs(pairs, corpus)
+    assert found.families == [Family(0, (1, 4), (0.9, 0.9)), Family(2, (3,), (0.95,))]
+    assert found.threshold == pytest.approx(0.8)
+    assert families_of_pairs([], corpus).families == [Family(1, (4,), (1.0,))]

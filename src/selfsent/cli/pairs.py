@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from selfsent.cli.console import notice, show, shown
@@ -24,7 +25,7 @@ class Pairs(Results):
     --approximate is given.
     """
 
-    main_options = "text_column id_column keep top threshold lexical_weight approximate output json"
+    main_options = "text_column id_column keep top threshold lexical_weight approximate output families json"
 
     model: str | None = MODEL_OR_TABLE
     corpus: str = ONE_CORPUS
@@ -39,13 +40,18 @@ class Pairs(Results):
     language: str | None = LANGUAGE
     approximate: bool = setting(False, "for millions of texts: likely neighbours only, recall measured (extra `index`)")
 
+    families: str | None = setting(
+        None, "write the pairs as families, one line each, and what differs: a .csv, .tsv, .jsonl or .parquet file"
+    )
+
     def run(self) -> None:
         """Find and show the pairs."""
         from selfsent.lexical import Analyzer
         from selfsent.lexical.hybrid import check_weight
+        from selfsent.search.dedup import families_of_pairs, table_columns, table_rows
         from selfsent.search.ivf import require_faiss
         from selfsent.search.pairs import approximate_pairs, by_tfidf, candidates_for, most_similar_pairs
-        from selfsent.search.tables import pair_columns, pair_rows
+        from selfsent.search.tables import pair_columns, pair_rows, write_table
 
         weight = self.lexical_weight
         check_weight(weight)
@@ -54,7 +60,7 @@ class Pairs(Results):
             require_faiss()
         if self.model is None and not is_text(self.corpus):
             self.parser.error("the following arguments are required: CORPUS")
-        self.check_files(self.corpus)
+        self.check_files(self.corpus, families=self.families)
         corpus, stored = self.read_with_vectors(self.corpus)
         self.model = self.model or self.table_for(corpus)
         vectors = self.vectors(self.load(self.model, corpus), corpus, stored)
@@ -72,6 +78,10 @@ class Pairs(Results):
             notice(f"share of the most similar pairs that --approximate finds, measured on a sample: {share}")
         if weight:
             pairs = by_tfidf(pairs, corpus, self.top, self.threshold, weight, self.language)
+        if self.families:
+            found = families_of_pairs(pairs, corpus, weight)
+            write_table(table_rows(found, corpus), table_columns(), Path(self.families), self.safe_csv)
+            notice(f"{counted(len(found.families), 'family', 'families')} in {self.families}")
         about["pairs"] = rows = list(pair_rows(pairs, corpus, weight))
         count, files = counted(len(pairs), "pair"), {self.json: lambda: as_line(about)}
         if not self.write(rows, pair_columns(corpus), count, files) and not self.output:

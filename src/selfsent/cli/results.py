@@ -64,14 +64,16 @@ class Results(WithVectors):
     json: str | None = JSON
     safe_csv: bool = setting(False, "put ' before texts of a .csv or .tsv that a spreadsheet takes for formulas")
 
-    def check_files(self, source: str | None = None, page: str | None = None, also: str | None = None) -> None:
+    def check_files(
+        self, source: str | None = None, page: str | None = None, also: str | None = None, families: str | None = None
+    ) -> None:
         """Reject files that cannot be written, or would replace an input."""
         from selfsent.search.tables import check_table
 
-        files = {"--output": self.output, "--json": self.json, "--page": page}
+        files = {"--output": self.output, "--json": self.json, "--page": page, "--families": families}
         check_outputs(files, [source, also, self.encoded, *self.exclude])
-        if self.output:
-            check_table(Path(self.output))
+        for table in filter(None, (self.output, families)):
+            check_table(Path(table))
 
     def write(
         self,

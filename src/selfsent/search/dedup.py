@@ -15,7 +15,7 @@ from selfsent.lexical.hybrid import top_k
 from selfsent.progress import SILENT, Counter, Progress
 from selfsent.search.differences import Guard, is_guarded
 from selfsent.search.families import ROUNDING, Family, Stars, families_of
-from selfsent.search.near import near_candidates
+from selfsent.search.near import Texts, near_candidates
 from selfsent.search.pairs import candidates_for
 from selfsent.search.precision import Precision, choose_threshold
 from selfsent.search.similarity import Similarity
@@ -23,6 +23,7 @@ from selfsent.search.timeline import order_of_dates
 
 if TYPE_CHECKING:
     from selfsent.data.corpus import Corpus
+    from selfsent.search.pairs import Pair
 
 Vectors = NDArray[np.float32]
 Integers = NDArray[np.int64]
@@ -32,6 +33,8 @@ THRESHOLDS: dict[Level, float] = {"exact": 1.0, "near": 0.8, "meaning": 0.85}
 """Minimum similarity of near-copies where none is given."""
 NEWEST = "newest:"
 _BLOCK, _TILE = 1024, 8192
+EXACT = 5000
+"""Texts up to which all are compared by words; of more those that share a band."""
 _BEST = 16
 """Kept texts with the largest cosines with which a text is compared by words, too, and as many of the first ones."""
 
@@ -128,16 +131,86 @@ def deduplicate(
         similarity = similarity or Similarity(corpus)
         found = _close_by_words if similarity.vectors is None else _close_by_vectors
         found(stars, similarity, order, threshold, guard, progress.counting("comparing", len(corpus)))
+    return _of_input(corpus, stars, first, order, level, threshold, chosen)
+
+
+def families_of_pairs(pairs: Sequence[Pair], corpus: Corpus, lexical_weight: float = 0.0) -> Deduplicated:
+    """The families of pairs of rows of a corpus, with the first row of each kept: those that stand in pairs alone.
+
+    Args:
+        pairs: rows of the corpus, as `most_similar_pairs` and `by_tfidf` give them.
+        corpus: of the rows.
+        lexical_weight: of their scores.
+    """
+    first, order = preferred(corpus, "first")
+    rank, stars = _ranks(order), Stars(len(corpus))
+    ends = np.array([pair[1:3] for pair in pairs], np.int64).reshape(-1, 2)
+    score = np.array([pair.score(lexical_weight) for pair in pairs])
+    places = np.sort(rank[ends], axis=1)
+    stars.join(places[:, 0], places[:, 1], score)
+    return _of_input(corpus, stars, first, order, "meaning", float(score.min(initial=1.0)))
+
+
+def _of_input(
+    corpus: Corpus,
+    stars: Stars,
+    first: Integers,
+    order: Integers,
+    level: Level,
+    threshold: float,
+    precision: Precision | None = None,
+) -> Deduplicated:
+    """Families of texts as families of rows of the input; rows with the same text are of one."""
     inputs = corpus.input_rows
     rows = np.flatnonzero(inputs.corpus_rows >= 0)
-    own = np.asarray(inputs.corpus_rows[rows])
+    rank = _ranks(order)[np.asarray(inputs.corpus_rows[rows])]
+    kept, score = np.arange(len(inputs)), np.ones(len(inputs), np.float32)
+    kept[rows] = first[order[stars.kept[rank]]]
+    score[rows] = stars.score[rank]
+    stays = np.flatnonzero(kept == np.arange(len(inputs)))
+    return Deduplicated(stays, families_of(kept, score), level, threshold, precision)
+
+
+def _ranks(order: Integers) -> Integers:
+    """The place of each text in an order."""
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
-    kept, score = np.arange(len(inputs)), np.ones(len(inputs), np.float32)
-    kept[rows] = first[order[stars.kept[rank[own]]]]
-    score[rows] = stars.score[rank[own]]
-    stays = np.flatnonzero(kept == np.arange(len(inputs)))
-    return Deduplicated(stays, families_of(kept, score), level, threshold, chosen)
+    return rank
+
+
+def copies_across(corpus: Corpus, rows: Integers, others: Integers, threshold: float = THRESHOLDS["near"]) -> Integers:
+    """Those of `rows`, (n,) of a corpus, that are near-copies of a row of `others`, (m,): for sides of a hold-out.
+
+    All text columns count together.
+    """
+    texts = _Joined(corpus, np.concatenate([others, rows]))
+    similarity = Similarity(texts)
+    assert similarity.counts is not None
+    found = np.zeros(len(texts), bool)
+    # The others come first, so that a band compares with them.
+    for earlier, later in near_candidates(texts, similarity.counts, np.arange(len(texts)), lambda count: None):
+        across = (earlier < len(others)) & (later >= len(others))
+        earlier, later = earlier[across], later[across]
+        found[later[similarity(earlier, later) >= threshold - ROUNDING]] = True
+    return np.asarray(rows[found[len(others) :]])
+
+
+class _Joined:
+    """Some rows of a corpus, each with the texts of all columns."""
+
+    def __init__(self, corpus: Corpus, rows: Integers) -> None:
+        self._corpus, self._rows = corpus, rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def texts(self, rows: Integers) -> list[str]:
+        columns = [self._corpus.texts(self._rows[rows], column) for column in self._corpus.input_columns]
+        return ["\n".join(texts) for texts in zip(*columns, strict=True)]
+
+    def batches(self, size: int = _BLOCK) -> Iterator[list[str]]:
+        for start in range(0, len(self), size):
+            yield self.texts(np.arange(start, min(start + size, len(self))))
 
 
 def preferred(corpus: Corpus, keep_row: str) -> tuple[Integers, Integers]:
@@ -158,7 +231,7 @@ def preferred(corpus: Corpus, keep_row: str) -> tuple[Integers, Integers]:
     return rows[begins], np.lexsort((rows[begins], -value[begins]))
 
 
-def _allowed(corpus: Corpus, first: Integers, second: Integers, guard: Sequence[Guard]) -> NDArray[np.bool_]:
+def _allowed(corpus: Texts, first: Integers, second: Integers, guard: Sequence[Guard]) -> NDArray[np.bool_]:
     """Whether pairs of rows have none of the changes of a guard."""
     if not guard:
         return np.ones(len(first), bool)
@@ -169,10 +242,13 @@ def _allowed(corpus: Corpus, first: Integers, second: Integers, guard: Sequence[
 def _close_by_words(
     stars: Stars, similarity: Similarity, order: Integers, threshold: float, guard: Sequence[Guard], advance: Counter
 ) -> None:
+    """Let texts join: of few texts all are compared with those that are kept, of many those that share a band."""
     corpus, counts = similarity.corpus, similarity.counts
     assert counts is not None
-    rank = np.empty_like(order)
-    rank[order] = np.arange(len(order))
+    if len(corpus) <= EXACT:
+        _all_by_words(stars, similarity, order, threshold, guard, advance)
+        return
+    rank = _ranks(order)
     close: list[tuple[Integers, Integers, Vectors]] = []
     for earlier, later in near_candidates(corpus, counts, rank, advance):
         score = similarity(order[earlier], order[later])
@@ -181,6 +257,27 @@ def _close_by_words(
         close.append((earlier[near], later[near], score[near]))
     if close:
         stars.join(*map(np.concatenate, zip(*close, strict=True)))
+
+
+def _all_by_words(
+    stars: Stars, similarity: Similarity, order: Integers, threshold: float, guard: Sequence[Guard], advance: Counter
+) -> None:
+    from scipy.sparse import vstack
+
+    corpus, counts = similarity.corpus, similarity.counts
+    assert counts is not None
+    blocks = [np.arange(start, min(start + _BLOCK, len(order))) for start in range(0, len(order), _BLOCK)]
+    rows = vstack([counts.weighed(corpus.texts(order[block])) for block in blocks], format="csr")
+    kept = np.empty(0, np.int64)
+    for block in blocks:
+        others = np.concatenate([kept, block])
+        found = (rows[block] @ rows[others].T).tocoo()
+        earlier, later = others[found.col], block[found.row]
+        near = np.flatnonzero((found.data >= threshold - ROUNDING) & (earlier < later))
+        near = near[_allowed(corpus, order[earlier[near]], order[later[near]], guard)]
+        stars.join(earlier[near], later[near], found.data[near])
+        kept = np.concatenate([kept, block[stars.kept[block] == block]])
+        advance(len(block))
 
 
 def _close_by_vectors(
@@ -242,7 +339,7 @@ def table_rows(found: Deduplicated, corpus: Corpus) -> Iterator[dict[str, Any]]:
         rows = np.array([family.kept, *family.others])
         cells = inputs.describe(rows)
         ids = next((cells[name] for name in cells if name not in POSITIONS), cells["row"])
-        named = [f"row {row}" if name is None else name for row, name in zip(rows.tolist(), ids, strict=True)]
+        named = [f"row {row}" if name is None else name for row, name in zip(cells["row"], ids, strict=True)]
         own = np.asarray(inputs.corpus_rows[rows])
         kept, *others = corpus.texts(own[: 1 + _TOLD])
         told = []
@@ -256,8 +353,8 @@ def table_rows(found: Deduplicated, corpus: Corpus) -> Iterator[dict[str, Any]]:
             "others": ", ".join(map(str, named[1:])),
             "differs": "\n".join(told),
             "least": min(family.scores),
-            "row": family.kept,
-            "other_rows": ", ".join(map(str, family.others)),
+            "row": cells["row"][0],
+            "other_rows": ", ".join(map(str, cells["row"][1:])),
             "text": kept,
         }
 

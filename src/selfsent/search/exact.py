@@ -20,6 +20,7 @@ from selfsent.models.encoding import encode
 from selfsent.models.opening import open_encoder
 from selfsent.progress import SILENT, Progress
 from selfsent.renamed import callbacks_as_progress, renamed_arguments, warn_renamed
+from selfsent.search.near import Texts
 from selfsent.search.vectors import corpus_vectors, sentences
 
 if TYPE_CHECKING:
@@ -188,7 +189,7 @@ def input_places(corpus: Corpus, rows: Sequence[int]) -> list[tuple[int, Any, in
     )
 
 
-def corpus_language(corpus: Corpus) -> str | None:
+def corpus_language(corpus: Texts) -> str | None:
     """The language of most sentences in a sample of a corpus; None if mixed."""
     return language_of(sampled(corpus))
 

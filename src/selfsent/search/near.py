@@ -6,7 +6,7 @@ import re
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +14,6 @@ from numpy.typing import NDArray
 from selfsent.data.random import make_key, uniforms
 from selfsent.lexical import WordCounts, words_of
 from selfsent.progress import Counter
-
-if TYPE_CHECKING:
-    from selfsent.data.corpus import Corpus
 
 Integers = NDArray[np.int64]
 
@@ -39,7 +36,21 @@ def near_words(text: str) -> list[str]:
     return words_of(text) + _SINGLE.findall(text.lower())
 
 
-def counted_words(corpus: Corpus) -> WordCounts:
+class Texts(Protocol):
+    """What near-copies are looked for in: a corpus, or a part of one."""
+
+    def __len__(self) -> int: ...
+
+    def texts(self, rows: Integers) -> list[str]:
+        """The texts of rows, (n,)."""
+        ...
+
+    def batches(self, *, size: int) -> Iterator[list[str]]:
+        """All texts in order, `size` at a time."""
+        ...
+
+
+def counted_words(corpus: Texts) -> WordCounts:
     """How many texts of a corpus have each word."""
     counts = WordCounts(near_words)
     for batch in corpus.batches(size=_TOGETHER):
@@ -72,7 +83,7 @@ def _signatures(texts: Sequence[str], counts: WordCounts) -> NDArray[np.uint64]:
 
 
 def near_candidates(
-    corpus: Corpus, counts: WordCounts, rank: Integers, advance: Counter
+    corpus: Texts, counts: WordCounts, rank: Integers, advance: Counter
 ) -> Iterator[tuple[Integers, Integers]]:
     """Pairs of texts that share a band, (pairs,) the preferred one and (pairs,) the other, by their ranks.
 

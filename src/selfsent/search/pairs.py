@@ -14,6 +14,7 @@ from selfsent.progress import SILENT, Progress
 from selfsent.renamed import callbacks_as_progress, renamed_arguments, warn_renamed
 from selfsent.search.exact import corpus_language, input_places
 from selfsent.search.ivf import IVF, training_rows
+from selfsent.search.near import Texts
 
 if TYPE_CHECKING:
     from selfsent.data.corpus import Corpus
@@ -241,7 +242,7 @@ def by_tfidf(
     return [found[place] for place in best[scores[best] >= threshold]]
 
 
-def shared_words(corpus: Corpus, counts: WordCounts, first: Integers, second: Integers) -> Vectors:
+def shared_words(corpus: Texts, counts: WordCounts, first: Integers, second: Integers) -> Vectors:
     """TF-IDF cosine of the texts in each pair of rows, (pairs,) each; few texts in memory at a time."""
     found = np.zeros(len(first), np.float32)
     for start in range(0, len(first), _COUNTED_TOGETHER):

@@ -26,15 +26,13 @@ SAMPLE = 2000
 NEIGHBOURS, TAIL, TRIMMED = 120, 40, 5
 """Neighbours of a text that are kept, those of them that its tail is fitted to, and the first of these, left open."""
 COPIES = 0.8
-"""Similarity from which on a neighbour is taken for a copy, and not for one of the tail."""
-POWERS = {"words": 0.5, "vectors": 0.1}
-"""Exponents p of the distance (1 − s)^p whose tail is exponential; 0.1 is nearly its logarithm. Chosen, as the figures
-above, on three corpora without copies and on TwitterPara (docs/log/labels.md)."""
+"""Similarity from which on a neighbour is taken for a copy, and not for one of the tail. These figures were chosen on
+three corpora without copies and on TwitterPara (docs/log/evaluation.md)."""
 FEWEST = 100
 """Fewest distinct texts by which a precision can be told."""
 _STEPS = np.round(np.arange(1.0, 0.2, -0.005), 3)
 _DRAWN, _BLOCK = 1000, 1024
-_CLOSEST, _LEAST_SCALE = 1e-3, 1e-6
+_LEAST_SCALE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -99,10 +97,10 @@ def neighbours_of_sample(similarity: Similarity, seed: int = 0, progress: Progre
     return best[:, np.isfinite(best).all(0)].astype(np.float64)
 
 
-def expected_by_chance(neighbours: Scores, thresholds: Scores, power: float = 0.5) -> Scores:
+def expected_by_chance(neighbours: Scores, thresholds: Scores) -> Scores:
     """The chance of each text that one that is no copy of it lies above each threshold, (sample, thresholds).
 
-    The distances d = (1 − s)^p of a text to its nearest others, copies apart, are as the smallest of a sample whose
+    The distances d = √(1 − s) of a text to its nearest others, copies apart, are as the smallest of a sample whose
     tail is exponential (Hill, 1975, on the scale of distances): of k neighbours of which the nearest m are left open,
     k exp(−(dₖ − d) / θ) are expected below a distance d, with θ = (Σ (dₖ − dⱼ) + m (dₖ − dₘ₊₁)) / (k − m − 1), the
     estimate from a censored sample (Epstein and Sobel, 1953). A template of which a corpus has many texts so expects
@@ -111,11 +109,10 @@ def expected_by_chance(neighbours: Scores, thresholds: Scores, power: float = 0.
     Args:
         neighbours: (sample, n) similarities, best first.
         thresholds: (t,) of similarities.
-        power: p of the distances.
     """
 
     def distance(scores: Scores) -> Scores:
-        return np.asarray(np.maximum(1 - scores, _CLOSEST) ** power)
+        return np.asarray(np.sqrt(np.maximum(1 - scores, 0)))
 
     found, wanted = np.zeros((len(neighbours), len(thresholds))), distance(thresholds)
     for row, scores in enumerate(neighbours):
@@ -146,8 +143,12 @@ def choose_threshold(similarity: Similarity, precision: float, progress: Progres
     if len(similarity.corpus) < FEWEST:
         has = f"the corpus has {len(similarity.corpus)} different texts"
         raise SettingsError(f"a precision is told from {FEWEST} texts or more, and {has}: give a threshold")
-    neighbours = neighbours_of_sample(similarity, progress=progress)
-    chance = expected_by_chance(neighbours, _STEPS, POWERS["words" if similarity.vectors is None else "vectors"])
+    return threshold_for(precision, neighbours_of_sample(similarity, progress=progress), similarity)
+
+
+def threshold_for(precision: float, neighbours: Scores, similarity: Similarity) -> Precision:
+    """`choose_threshold` by the neighbours of a sample, (sample, n) similarities, best first."""
+    chance = expected_by_chance(neighbours, _STEPS)
     has_copy = neighbours[:, :1] >= _STEPS - ROUNDING
     expected, copies = chance.sum(0), has_copy.sum(0)
     estimates = np.where(copies > 0, 1 - np.minimum(expected / np.maximum(copies, 1), 1), 0.0)

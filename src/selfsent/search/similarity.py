@@ -13,11 +13,10 @@ from selfsent.lexical import Analyzer, WordCounts
 from selfsent.lexical.hybrid import PAIR_WEIGHT, fuse, normalized
 from selfsent.models.encoding import encode
 from selfsent.search.exact import corpus_language
-from selfsent.search.near import counted_words
+from selfsent.search.near import Texts, counted_words
 from selfsent.search.pairs import shared_words
 
 if TYPE_CHECKING:
-    from selfsent.data.corpus import Corpus
     from selfsent.models.encoding import Model
 
 Vectors = NDArray[np.float32]
@@ -38,7 +37,7 @@ class Similarity:
 
     def __init__(
         self,
-        corpus: Corpus,
+        corpus: Texts,
         vectors: Vectors | None = None,
         lexical_weight: float = PAIR_WEIGHT,
         language: str | None = None,

@@ -72,6 +72,7 @@ class RunConfig:
         formerly="views",
     )
     sentences: int | None = setting(None, "train on N rows at most, drawn at random, the same for every seed")
+    dedup: bool = setting(False, "leave out near-copies of texts that are kept apart to score by, and say how many")
     data: str | None = setting(None, "mirror of evaluation data sets (default: SELFSENT_DATA, then the hub)")
     checkpoint_every: int | None = setting(None, "steps between checkpoints (default: ten in a run)", minimum=1)
     keep: int | None = setting(None, "checkpoints kept (default: two while it runs, none of a finished run)", minimum=2)
