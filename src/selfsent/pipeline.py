@@ -11,6 +11,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from selfsent.augment.augmenter import Augmenter
 from selfsent.augment.make import with_augmentations
 from selfsent.augment.registry import parse_augmenters

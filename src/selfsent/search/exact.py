@@ -194,7 +194,7 @@ def corpus_language(corpus: Texts) -> str | None:
     return language_of(sampled(corpus))
 
 
-def sampled(corpus: Corpus) -> list[str]:
+def sampled(corpus: Texts) -> list[str]:
     """Some hundred texts from all of a corpus, to find its language by."""
     rows = sorted({*np.linspace(0, len(corpus) - 1, SAMPLED).astype(np.int64).tolist()})
     return corpus.texts(np.array(rows, np.int64))
