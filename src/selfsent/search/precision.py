@@ -30,7 +30,8 @@ COPIES = 0.8
 three corpora without copies and on TwitterPara (docs/log/evaluation.md)."""
 FEWEST = 100
 """Fewest distinct texts by which a precision can be told."""
-_STEPS = np.round(np.arange(1.0, 0.2, -0.005), 3)
+_STEPS = np.round(np.arange(1.0, 0.495, -0.005), 3)
+"""Thresholds to choose from. Below a half stand quotations and texts of one source, which no tail foretells."""
 _DRAWN, _BLOCK = 1000, 1024
 _LEAST_SCALE = 1e-6
 
