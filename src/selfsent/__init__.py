@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # the names twice, so that type checkers take them for ours
     from selfsent.comparison import compare as compare
     from selfsent.data.corpus import Corpus as Corpus, read_corpus as read_corpus
     from selfsent.evaluation import evaluate as evaluate
+    from selfsent.exam.calibrate import calibrate as calibrate
     from selfsent.index import Index as Index
     from selfsent.methods import METHODS as METHODS
     from selfsent.pretraining.pretrain import make_table as make_table, pretrain as pretrain
@@ -33,6 +34,7 @@ _HOMES = {
     "comparison": ("compare",),
     "data.corpus": ("Corpus", "read_corpus"),
     "evaluation": ("evaluate",),
+    "exam.calibrate": ("calibrate",),
     "index": ("Index",),
     "methods": ("METHODS",),
     "pretraining.pretrain": ("make_table", "pretrain"),

@@ -193,3 +193,26 @@ def test_rows_are_added_by_a_model_that_moved(selfsent, index, model, tickets, t
     said = selfsent("index", "add", tmp_path / "i", tickets).late_complaint
     assert "say with --model where it is now" in said
     assert selfsent("index", "add", tmp_path / "i", tickets, "--model", model).status == 0
+
+
+def test_nothing_here(selfsent, tmp_path):
+    words = [f"{a}{b}" for a in ("stone", "river", "cloud", "metal") for b in ("box", "house", "hand", "song")]
+    sentences = [" ".join(words[(i * k + k) % 16] for i in range(6)).capitalize() + "." for k in range(1, 61)]
+    texts = [" ".join([f"Number{n} word{n} {each}"] * 1 + [f"Also name{n} {each}", f"And thing{n}."]) for n, each in
+             enumerate(sentences)]  # fmt: skip
+    (tmp_path / "a.txt").write_text("\n".join(texts) + "\n")
+    asked = ("search", "--index", tmp_path / "i", "quantum chromodynamics", texts[3], "--answer-rate")
+    assert selfsent("index", "build", "bundled", tmp_path / "a.txt", "--output", tmp_path / "i").status == 0
+    done = selfsent(*asked, 0.8, "--json", "-")
+    assert done.status == 0, done.err
+    assert "'quantum chromodynamics': nothing here (20 of 100 queries that have an answer get this answer" in done.err
+    assert "answer rates of" in done.err
+    told = json.loads(done.out)
+    assert (told["answer_rate"], [each["answered"] for each in told["queries"]]) == (0.8, [False, True])
+    assert min(hit["cosine"] + 1.5 * hit["words"] for hit in told["queries"][1]["hits"]) / 2.5 >= told["cutoff"] - 1e-5
+    assert "answer rates of" not in selfsent(*asked, 0.8).err, "measured once"
+    for rate, message in ((1, "above 0 and below 1"), (0.9999, "needs 9,999 at least")):
+        refused = selfsent(*asked, rate)
+        assert (refused.status, refused.out) == (2, "")
+        assert message in refused.err
+    assert "--answer-rate" in selfsent(*asked, 0.8, "--rerank", "bundled").err

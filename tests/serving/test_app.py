@@ -15,6 +15,7 @@ import pytest
 
 from selfsent.data.corpus import read_corpus
 from selfsent.index import Index
+from selfsent.index.calibration import Calibration, write_calibration
 from selfsent.models.encoding import encode
 from selfsent.models.loading import load_encoder
 from selfsent.serving.engine import Engine
@@ -267,3 +268,24 @@ def test_the_prompt_is_that_of_what_the_texts_are(index, serving, name):
     expected = encode(load_encoder("bundled"), ["find: a text", "printer: a text", "a text"])
     expected /= np.linalg.norm(expected, axis=1, keepdims=True)
     np.testing.assert_allclose([*found.values()], expected, atol=1e-6)
+
+
+def test_nothing_here_is_told(index, serving, tmp_path):
+    copy = tmp_path / "copy"
+    shutil.copytree(index, copy)
+    opened = Index(copy)
+    scores = tuple(n / 20 for n in range(1, 20))  # the cut-off of 0.5 is 0.5
+    write_calibration(copy, Calibration(scores, scores, opened.lexical_weight, "19 queries", len(opened), opened.rows))
+    with serving(Engine(opened, load_encoder("bundled"), 0.5)) as url:
+        nothing = ask(url, "/search", {"query": "quantum chromodynamics"})[2]
+        assert (nothing["answered"], nothing["hits"], nothing["cutoff"]) == (False, [], 0.5)
+        assert nothing["message"].startswith("nothing here (50 of 100 queries")
+        found = ask(url, "/search", {"query": "The printer on the second floor does not answer.", "answer_rate": 0.9})[
+            2
+        ]
+        assert (found["answered"], found["cutoff"], found["false_answer_rate"]) == (True, 0.1, 0.9474)
+        assert "answered" not in ask(url, "/search", {"query": "a printer", "lexical_weight": 0})[2]
+        status, _, told = ask(url, "/search", {"query": "a printer", "lexical_weight": 0, "answer_rate": 0.5})
+        assert status == 400
+        assert "no calibration for a weight of words of 0" in told["error"]["message"]
+        assert ask(url, "/search", {"query": "a", "answer_rate": 1})[0] == 400

@@ -19,6 +19,7 @@ from selfsent.settings import setting
 if TYPE_CHECKING:
     from selfsent.data.corpus import Corpus
     from selfsent.index import Index
+    from selfsent.index.calibration import Calibration
     from selfsent.models.encoding import Model
     from selfsent.scorers.rerank import Reranker
     from selfsent.search import Hit
@@ -75,6 +76,13 @@ class Search(Results, Asking):
     candidates: int | None = setting(
         None, "texts that --rerank reads for each query, --top at least (default: 200)", minimum=1, needs="rerank"
     )
+    answer_rate: float | None = setting(
+        None,
+        "say that nothing is here, in place of poor hits, so that this share of queries that have an answer still get"
+        " one, such as 0.9; measured once on queries from the texts of the index, and kept with it",
+        above=0,
+        needs="index",
+    )
     where: tuple[str, ...] = setting(
         (),
         "search only rows of the index whose column meets a condition, such as team=sales, team=sales,support,"
@@ -85,6 +93,7 @@ class Search(Results, Asking):
     def run(self) -> None:
         """Search and show the hits."""
         from selfsent.data.corpus.clean import clean
+        from selfsent.index.calibration import check_answer_rate, nothing_here
         from selfsent.lexical.hybrid import check_weight
         from selfsent.search.tables import hit_columns, hit_rows
 
@@ -108,6 +117,10 @@ class Search(Results, Asking):
             raise SettingsError(problem)
         if self.index is not None and len(given) > 1 and os.path.isdir(given[0]):  # noqa: PTH112
             raise SettingsError(f"an index knows its model: leave out {given[0]}, or give it as --model")
+        if self.answer_rate is not None:
+            check_answer_rate(self.answer_rate)
+            if self.rerank is not None:
+                raise SettingsError("`answer_rate` is not known of a reranker's scores: leave out `rerank` or it")
         reranker, measure = None, "cosine"
         if self.rerank is not None:
             from selfsent.scorers.load_scorer import as_reranker
@@ -124,9 +137,13 @@ class Search(Results, Asking):
         about["word_weight"] = about["lexical_weight"]  # deprecated
         about["queries"] = [
             {"query": query, "hits": [{k: v for k, v in hit.items() if k != "query"} for hit in hits]}
+            | ({} if self.answer_rate is None else {"answered": bool(hits)})
             for query, hits in zip(queries, rows, strict=True)
         ]
         for query, hits in asked:
+            if not hits and self.answer_rate is not None:
+                notice(f"{query!r}: {nothing_here(self.answer_rate)}")
+                continue
             if not hits and self.where:
                 notice(f"no text meets --where {' '.join(self.where)}{self._meant()}")
                 continue
@@ -202,14 +219,32 @@ class Search(Results, Asking):
         weight = index.lexical_weight if self.lexical_weight is None else self.lexical_weight
         if reranker and self.lexical_weight is None:
             weight = reranker.lexical_weight
-        vectors = encode(self.encoder_of(index), queries, side="query")
+        encoder = self.encoder_of(index)
+        vectors = encode(encoder, queries, side="query")
         about: dict[str, Any] = {"index": self.index, "lexical_weight": weight, "language": index.language or "none"}
+        if self.answer_rate is not None:
+            about |= calibrated(index, encoder, weight).about(self.answer_rate)
         if self.where:
             about["where"] = list(self.where)
         names = [name for name in index.columns if name not in (*POSITIONS, "text")]
         unit = index.part or "text"
-        found = index.search(vectors, self.top, queries, self.lexical_weight, reranker, where=self.where)
+        found = index.search(
+            vectors, self.top, queries, self.lexical_weight, reranker, None, self.where, self.answer_rate
+        )
         return index, found, about, names, unit
+
+
+def calibrated(index: Index, encoder: Model, weight: float) -> Calibration:
+    """The calibration of an index; measured now, and told, if there is none or it is out of date."""
+    try:
+        return index.calibration(weight)
+    except SettingsError:
+        from selfsent.exam.calibrate import calibrate
+
+        with shown() as progress:
+            made = calibrate(index, encoder, weight, progress)
+        notice(f"answer rates of {index.path} are measured on {made.made_of}")
+        return made
 
 
 def _weight(text: str) -> float | str:

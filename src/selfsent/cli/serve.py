@@ -38,10 +38,21 @@ class Serve(Limits, Asking):
         (), "a host name that requests without a token may carry, besides localhost: that of a proxy", repeat=True
     )
 
+    answer_rate: float | None = setting(
+        None,
+        "say that nothing is here, in place of poor hits, so that this share of queries that have an answer still get"
+        " one, such as 0.9 (default: all hits, unless a request gives a rate)",
+        above=0,
+    )
+
     def run(self) -> None:
         """Serve."""
+        from selfsent.cli.search import calibrated
         from selfsent.index import Index
+        from selfsent.index.calibration import check_answer_rate
 
+        if self.answer_rate is not None:
+            check_answer_rate(self.answer_rate)
         token, local = self._token(), self.host in (*_LOCAL, "::1")
         try:
             from selfsent.serving.app import application
@@ -50,7 +61,10 @@ class Serve(Limits, Asking):
         except ImportError:
             raise SettingsError(f"serve needs a web server: {install('serve')}") from None
         listening, index = listen(self.host, self.port), Index(Path(self.index))
-        engine = Engine(index, self.encoder_of(index))
+        encoder = self.encoder_of(index)
+        engine = Engine(index, encoder, self.answer_rate)
+        if self.answer_rate is not None:
+            calibrated(index, encoder, index.lexical_weight).cutoff(self.answer_rate)
         if not token and not local:
             notice(f"whoever reaches {self.host} may search and encode: set {TOKEN}, or give --token-file")
         names = () if token or not local else (*_LOCAL, *map(str.lower, self.allowed_host))

@@ -19,6 +19,7 @@ from selfsent.data.vector_files import VectorsFile, unit
 from selfsent.display import counted
 from selfsent.errors import ONE_STRING, DataError, SettingsError, guess
 from selfsent.index import writer
+from selfsent.index.calibration import Calibration, check_answer_rate, read_calibrations
 from selfsent.index.files import (
     SENTENCE_BITS,
     VERIFIED_ON_OPENING,
@@ -293,6 +294,7 @@ class Index:
         rerank: Any = None,
         candidates: int | None = None,
         where: Where = None,
+        answer_rate: float | None = None,
     ) -> list[list[Hit]]:
         """The texts nearest to each query, best first: by cosine, or by cosine + lexical_weight · BM25.
 
@@ -309,11 +311,13 @@ class Index:
             candidates: of each query for `rerank`, at least `top`; None for 200.
             where: conditions on metadata columns that a text must meet before it is ranked, all of them: `team=sales`,
                 `team=sales,support`, `team!=sales`, `priority>2`, `created>=2024-01-01`.
+            answer_rate: leave out hits below a cut-off which this share of queries that have an answer reach; an empty
+                list says that there is nothing here. `selfsent.calibrate` measures it once. Not with `rerank`.
 
         Raises:
-            DataError: the index is damaged.
-            SettingsError: an invalid weight or condition, vectors of another size, not one text for each vector, or no
-                model that can rerank.
+            DataError: the index is damaged, or has too few texts for the answer rate.
+            SettingsError: no calibration, an invalid weight or condition, vectors of another size, not one text for
+                each vector, or no model that can rerank.
         """
         check_weight(0 if lexical_weight is None else lexical_weight)
         if isinstance(texts, str):
@@ -324,6 +328,10 @@ class Index:
             raise SettingsError(f"vectors of queries have {queries.shape[1]} numbers, those of {self.path} {self.size}")
         vectors = unit(np.ascontiguousarray(queries, np.float32))
         reranker: Reranker | None = None
+        if answer_rate is not None:
+            check_answer_rate(answer_rate)
+            if rerank is not None:
+                raise SettingsError("`answer_rate` is not known of a reranker's scores: leave out `rerank` or it")
         if rerank is not None:
             if texts is None:
                 raise SettingsError("`rerank` reads the texts of the queries: give `texts`, too")
@@ -340,9 +348,41 @@ class Index:
                 bm25 = [snapshot.bm25(db, self._threads.analyzer(text)) for text in texts]
             found_by = snapshot.candidates(vectors, bm25, weight, drawn, snapshot.allowed(db, where))
             found = [self._hits(files, db, each, weight, wanted, where) for each in found_by]
+            if answer_rate is not None:
+                cutoff = self.calibration(weight).cutoff(answer_rate)
+                return [[hit for hit in hits if hit.score >= cutoff] for hits in found]
             if reranker is None or texts is None:
                 return found
             return rerank_hits(reranker, texts, found, self.texts, top, lexical_weight)
+
+    def calibration(self, lexical_weight: float | None = None) -> Calibration:
+        """What `answer_rate` rests on: scores measured by `selfsent.calibrate`.
+
+        Args:
+            lexical_weight: of the search; None for the index's own.
+
+        Raises:
+            SettingsError: none for this weight, or the index has changed by more than a quarter since.
+            DataError: the file is damaged.
+        """
+        weight = self.lexical_weight if lexical_weight is None else float(lexical_weight)
+        with self._reading() as (files, _, snapshot):
+            found = [each for each in read_calibrations(files.path) if each.lexical_weight == weight]
+            if not found or not found[0].is_current(snapshot.count, snapshot.rows):
+                why = "has changed by more than a quarter since its calibration" if found else "has no calibration"
+                advice = "measure it by selfsent.calibrate, or search once with selfsent search --answer-rate"
+                raise SettingsError(f"{self.path} {why} for a weight of words of {weight:g}: {advice}")
+        return found[0]
+
+    def sample(self, most: int) -> tuple[list[str], NDArray[np.float32]]:
+        """Texts (n,) of the index and their vectors (n, d), evenly spread over it; all if there are no more."""
+        with self._reading() as (_, db, snapshot):
+            alive = np.flatnonzero(snapshot.alive)
+            doc_ids = alive[np.arange(min(most, len(alive))) * len(alive) // max(1, min(most, len(alive)))]
+            texts = dict[int, str]()
+            for group, marks in in_groups(doc_ids.tolist()):
+                texts |= dict(db.execute(f"SELECT doc_id, text FROM texts WHERE doc_id IN ({marks})", group))
+            return [texts[doc_id] for doc_id in doc_ids.tolist()], snapshot.take(doc_ids)
 
     def _sentence(self, number: int) -> int | None:
         return number & ((1 << SENTENCE_BITS) - 1) if self.part else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 import tempfile
 import uuid
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from selfsent.data.vector_files import VectorsFile, unit
 from selfsent.errors import DataError, OutputError, SettingsError
 from selfsent.files import STALE, atomic_directory, sweep_half_written, write_json
+from selfsent.index.calibration import FILE as CALIBRATION
 from selfsent.index.files import (
     MANIFEST,
     VERSION,
@@ -231,6 +233,8 @@ def compact(files: IndexFiles) -> None:
             if indexed:
                 add_ivf(files, lambda numbers: snapshot.take(old[numbers]), len(old))
             make_lookups(other, files.id_sql_column)
+        if (files.path / CALIBRATION).exists():  # it knows itself when it is out of date
+            shutil.copyfile(files.path / CALIBRATION, temporary / CALIBRATION)
 
 
 def check_alike(files: IndexFiles, corpus: Corpus) -> None:

@@ -104,8 +104,8 @@ class _Service:
 
     async def _search(self, request: Request) -> Response:
         asked = parse(SearchRequest, await self._body(request), self._limits)
-        [hits] = await self._worked([asked])
-        return JSONResponse({"model": self._engine.model, "hits": hits})
+        [(hits, about)] = await self._worked([self._engine.with_rate(asked)])
+        return JSONResponse({"model": self._engine.model, "hits": hits, **about})
 
     async def _embeddings(self, request: Request) -> Response:
         asked = parse(EmbeddingsRequest, await self._body(request), self._limits)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from selfsent.data.vector_files import unit
 from selfsent.errors import SettingsError
 from selfsent.index import Index
+from selfsent.index.calibration import nothing_here
 from selfsent.lexical import Analyzer
 from selfsent.models.encoding import encode, token_ids
 from selfsent.models.table import Table
@@ -49,9 +50,11 @@ class Engine:
     Args:
         index: to search.
         encoder: of the index.
+        answer_rate: of searches that give none; None to show all hits.
     """
 
-    def __init__(self, index: Index, encoder: Model) -> None:
+    def __init__(self, index: Index, encoder: Model, answer_rate: float | None = None) -> None:
+        self._answer_rate = answer_rate
         # A thread that encodes may not end the other's dropout.
         self.index, self._encoder = index, encoder if isinstance(encoder, Table) else encoder.eval()
         self._encoding = threading.Lock()  # tokenizers of transformers are for one thread
@@ -70,6 +73,26 @@ class Engine:
         values = {name: found for name in words if 1 < len(found := self.index.values(name)) < texts}
         return {"model": self.model, "texts": texts, "columns": columns, "values": values}
 
+    def with_rate(self, request: SearchRequest) -> SearchRequest:
+        """A request with the answer rate of the service, if it gives none and words weigh as in the index."""
+        own = request.lexical_weight in (None, self.index.lexical_weight)
+        return replace(request, answer_rate=self._answer_rate) if own and request.answer_rate is None else request
+
+    def _rate(self, request: SearchRequest) -> dict[str, Any]:
+        """What the answer rate of a request rests on; a service that has one measures it again when it is time."""
+        if request.answer_rate is None:
+            return {}
+        try:
+            made = self.index.calibration(request.lexical_weight)
+        except SettingsError:
+            # Not for whoever asks with another weight: it takes seconds.
+            if self._answer_rate is None or request.lexical_weight not in (None, self.index.lexical_weight):
+                raise
+            from selfsent.exam.calibrate import calibrate  # which reads texts, and so needs more packages
+
+            made = calibrate(self.index, self._encoder)
+        return made.about(request.answer_rate)
+
     def work(self, pieces: Sequence[Piece]) -> list[Any]:
         """For each piece its answer, or the exception that it met: other pieces of a batch do not suffer from it."""
         groups: defaultdict[Any, list[int]] = defaultdict(list)
@@ -85,14 +108,18 @@ class Engine:
                 found[number] = answer
         return found
 
-    def _search(self, requests: Sequence[SearchRequest]) -> list[list[dict[str, Any]]]:
-        """The hits of requests that differ in their queries alone."""
+    def _search(self, requests: Sequence[SearchRequest]) -> list[tuple[list[dict[str, Any]], dict[str, Any]]]:
+        """The hits, and what is said of the answer rate, of requests that differ in their queries alone."""
         one, texts = requests[0], [request.query for request in requests]
         with self._encoding:
             vectors = encode(self._encoder, texts, side="query")
+            about = self._rate(one)
         with self.index.snapshot():
-            found = self.index.search(vectors, one.top, texts, one.lexical_weight, where=one.where)
-            return [self._told(request, hits) for request, hits in zip(requests, found, strict=True)]
+            found = self.index.search(
+                vectors, one.top, texts, one.lexical_weight, where=one.where, answer_rate=one.answer_rate
+            )
+            told = [self._told(request, hits) for request, hits in zip(requests, found, strict=True)]
+        return [(hits, _answer(about, hits)) for hits in told]
 
     def _told(self, request: SearchRequest, hits: Sequence[Hit]) -> list[dict[str, Any]]:
         analyzer = Analyzer(self.index.language if request.mark else None)
@@ -125,6 +152,13 @@ class Engine:
         return told
 
 
+def _answer(about: dict[str, Any], hits: Sequence[Any]) -> dict[str, Any]:
+    """What an answer says of its rate, and whether there is a hit; nothing without a rate."""
+    if not about:
+        return {}
+    return {"answered": bool(hits), **about, **({} if hits else {"message": nothing_here(about["answer_rate"])})}
+
+
 def _spelled(vector: Any, request: EmbeddingsRequest) -> Any:
     if request.encoding_format == "float":
         return vector.tolist()
@@ -134,5 +168,5 @@ def _spelled(vector: Any, request: EmbeddingsRequest) -> Any:
 def _kind_of(piece: Piece) -> tuple[Any, ...]:
     """Key of pieces that are computed at once: the method, and the settings that it reads of the first of them."""
     if isinstance(piece, SearchRequest):
-        return "_search", piece.top, piece.where, piece.lexical_weight
+        return "_search", piece.top, piece.where, piece.lexical_weight, piece.answer_rate
     return "_embed", piece.dimensions, piece.side, piece.encoding_format

@@ -54,6 +54,12 @@ class SearchRequest(Request):
     lexical_weight: float | None = setting(
         None, "a hit's score is (cosine + X x words) / (1 + X); left out: the index's own", minimum=0, maximum=LARGEST
     )
+    answer_rate: float | None = setting(
+        None,
+        "leave out hits below a cut-off that this share of queries with an answer reach, such as 0.9; if none is left,"
+        " answered is false",
+        **{"minimum": 0.01, "maximum": 0.9999},
+    )
     length: int = setting(2000, "characters of each text in the answer", minimum=0, maximum=1 << 16)
     mark: bool = setting(False, "cut each text into parts, of which every second one is a word of the query")
 

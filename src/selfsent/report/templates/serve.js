@@ -116,7 +116,7 @@
       if (mine !== asked) return;
       hits.replaceChildren(...answer.hits.map(shown));
       [...hits.children].forEach(fold);
-      say(answer.hits.length ? `${answer.hits.length} nearest texts, best first` : "nothing is left by these filters");
+      say(answer.hits.length ? `${answer.hits.length} nearest texts, best first` : answer.message ?? "nothing is left by these filters");
     } catch (error) {
       if (mine === asked) say(error.message, true);
     }

@@ -1,0 +1,165 @@
+import json
+
+import numpy as np
+import pytest
+
+from naive.conformal import cutoff as naive_cutoff
+from selfsent.data.corpus import read_corpus
+from selfsent.errors import DataError, SettingsError
+from selfsent.exam.calibrate import calibrate
+from selfsent.index import Index, write_index
+from selfsent.index.calibration import (
+    FILE,
+    Calibration,
+    conformal_cutoff,
+    nothing_here,
+    queries_needed,
+    read_calibrations,
+    write_calibration,
+)
+from selfsent.integrity import signed
+from selfsent.models.encoding import encode
+from selfsent.models.fingerprint import fingerprint
+from selfsent.models.opening import open_encoder
+
+TOPICS = ["printer", "invoice", "password", "coffee", "window", "bicycle", "garden", "violin", "harbour", "kitchen"]
+WORDS = ["apple", "bread", "carpet", "dinner", "engine", "flower", "guitar", "hammer", "island", "jacket", "ladder"]
+WORDS += [
+    "market",
+    "needle",
+    "orange",
+    "pencil",
+    "rabbit",
+    "silver",
+    "ticket",
+    "umbrella",
+    "valley",
+    "winter",
+    "yellow",
+]
+MADE = Calibration((0.2, 0.4, 0.6, 0.8), (0.1, 0.3, 0.5, 0.7), 1.5, "4 queries", 8, 10)
+
+
+@pytest.fixture(scope="module")
+def bundled():
+    return open_encoder("bundled")
+
+
+@pytest.fixture
+def index(bundled, tmp_path):
+    random = np.random.default_rng(0)
+
+    def sentence(topic):
+        return f"The {topic} " + " ".join(random.choice(WORDS, 8)) + "."
+
+    rows = [
+        {"id": f"{topic}{n}", "body": " ".join(sentence(topic) for _ in range(3))} for topic in TOPICS for n in range(4)
+    ]
+    corpus = read_corpus(rows, text_column="body", metadata_columns=["id"], cache=tmp_path / "cache")
+    write_index(bundled, corpus, tmp_path / "i", "bundled", fingerprint(bundled), id_column="id")
+    return Index(tmp_path / "i")
+
+
+@pytest.mark.parametrize("rate", [0.5, 0.75, 0.9, 0.95])
+@pytest.mark.parametrize("count", [1, 3, 9, 19, 20, 99, 137])
+def test_the_cutoff_is_that_of_the_definition(count, rate):
+    scores = np.random.default_rng(count).integers(0, 50, count) / 50  # with ties
+    expected = naive_cutoff(scores.tolist(), rate)
+    if expected is None:
+        assert count < queries_needed(rate)
+        with pytest.raises(DataError, match=f"needs {queries_needed(rate)} at least"):
+            conformal_cutoff(scores.tolist(), rate)
+    else:
+        assert count >= queries_needed(rate)
+        assert conformal_cutoff(scores.tolist(), rate) == expected
+
+
+def test_new_scores_reach_the_cutoff_as_often_as_stated():
+    random = np.random.default_rng(0)
+    reached = [random.random() >= conformal_cutoff(random.random(19).tolist(), 0.9) for _ in range(4000)]
+    assert np.mean(reached) == pytest.approx(0.9, abs=0.015)  # ⌊20 · 0.1⌋ / 20; without the correction 0.95
+
+
+@pytest.mark.parametrize("rate", [0, 1, -0.1, 1.5, float("nan")])
+def test_rates_that_no_cutoff_has_are_refused(rate):
+    with pytest.raises(SettingsError, match="above 0 and below 1"):
+        conformal_cutoff([0.5], rate)
+
+
+def test_a_calibration_says_what_it_promises():
+    about = MADE.about(0.6)
+    assert about == {"answer_rate": 0.6, "cutoff": 0.4, "false_answer_rate": 0.5, "measured_on": "4 queries"}
+    assert "10 of 100 queries that have an answer" in nothing_here(0.9)
+
+
+@pytest.mark.parametrize(
+    ("texts", "rows", "current"), [(8, 10, True), (10, 12, True), (8, 13, False), (6, 10, True), (5, 10, False)]
+)
+def test_a_quarter_of_changes_puts_it_out_of_date(texts, rows, current):
+    assert MADE.is_current(texts, rows) == current
+
+
+def test_its_file_is_checked(tmp_path):
+    other = Calibration((0.5,), (0.5,), 0.0, "1 query", 8, 10)
+    write_calibration(tmp_path, MADE)
+    write_calibration(tmp_path, other)
+    write_calibration(tmp_path, MADE)
+    assert read_calibrations(tmp_path) == [other, MADE]
+    text = (tmp_path / FILE).read_text()
+    for damaged in (text.replace("0.2", "0.1", 1), "[]", "{", json.dumps(signed({"version": 1, "calibrations": [3]}))):
+        (tmp_path / FILE).write_text(damaged)
+        with pytest.raises(DataError, match="is damaged: remove it"):
+            read_calibrations(tmp_path)
+    (tmp_path / FILE).write_text(json.dumps(signed({"version": 99})))
+    assert read_calibrations(tmp_path) == [], "of another version: it is measured again"
+
+
+def test_hits_below_the_cutoff_are_not_shown(index, bundled):
+    queries = [index.texts([0])[0], "quantum chromodynamics of gluons"]
+    vectors = encode(bundled, queries, side="query")
+    with pytest.raises(SettingsError, match="has no calibration"):
+        index.search(vectors, texts=queries, answer_rate=0.8)
+    made = calibrate(index, bundled)
+    assert len(made.answered) == len(made.unanswered) > 20
+    assert all(one >= other for one, other in zip(made.answered, made.unanswered, strict=True))
+    cutoff = made.cutoff(0.8)
+    everything = index.search(vectors, texts=queries)
+    found = index.search(vectors, texts=queries, answer_rate=0.8)
+    assert found == [[hit for hit in hits if hit.score >= cutoff] for hits in everything]
+    assert found[0]
+    assert not found[1]
+    assert index.search(vectors, texts=queries, answer_rate=0.8, where="id=harbour1") == [[], []], "not its own"
+    with pytest.raises(SettingsError, match="reranker"):
+        index.search(vectors, texts=queries, answer_rate=0.8, rerank="bundled")
+    with pytest.raises(SettingsError, match="weight of words of 0"):
+        index.search(vectors, answer_rate=0.8)
+    calibrate(index, bundled, 0.0)
+    assert index.search(vectors, answer_rate=0.8) == [
+        [hit for hit in hits if hit.score >= index.calibration(0.0).cutoff(0.8)] for hits in index.search(vectors)
+    ]
+
+
+def test_it_stays_through_a_compaction_and_ends_with_a_quarter(index, bundled):
+    calibrate(index, bundled)
+    index.delete(["printer1"])
+    index.compact()
+    assert index.calibration().texts == 40
+    index.upsert([{"id": f"n{n}", "body": f"A new text about {n} things."} for n in range(11)], bundled)
+    with pytest.raises(SettingsError, match="more than a quarter"):
+        index.calibration()
+
+
+def test_given_queries_take_the_place_of_drawn_ones(index, bundled):
+    queries = [f"a {topic} is broken" for topic in TOPICS]
+    made = calibrate(index, bundled, queries=queries)
+    best = index.search(encode(bundled, queries, side="query"), 1, queries)
+    assert made.answered == pytest.approx([hits[0].score for hits in best])
+    assert made.made_of == "10 given queries"
+
+
+def test_texts_of_one_sentence_ask_nothing(bundled, tmp_path):
+    corpus = read_corpus(["a red car", "a blue car"], cache=tmp_path / "cache", min_rows=1)
+    write_index(bundled, corpus, tmp_path / "i", "bundled", fingerprint(bundled))
+    with pytest.raises(DataError, match="needs 9 texts of three sentences"):
+        calibrate(Index(tmp_path / "i"), bundled)
+    assert not (tmp_path / "i" / FILE).exists()
