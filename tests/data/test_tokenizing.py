@@ -47,11 +47,16 @@ def without_prefix():
 
 
 @pytest.mark.parametrize("kind", ["word pieces", "byte pairs", "pieces", without_prefix, spanning_spaces])
-def test_tokens_are_those_of_whole_texts(kind):
-    reader = CachedTokenizer(kind() if callable(kind) else tiny.make_tokenizer(kind).backend_tokenizer)
-    assert (reader.space is None) == (kind is spanning_spaces)
+def test_tokens_are_those_of_whole_texts(kind, monkeypatch):
+    monkeypatch.setattr(tokenizing, "_TOGETHER", 7)
+    tokenizer = kind() if callable(kind) else tiny.make_tokenizer(kind).backend_tokenizer
+    reader, without_words = CachedTokenizer(tokenizer), CachedTokenizer(tokenizer, words=False)
+    assert (reader.space is None) == (without_words.space is None) == (kind is spanning_spaces)
     for texts in (TEXTS, TEXTS, []):  # the second time from memory
-        read = reader(texts)
+        read, light = reader(texts), without_words(texts)
+        assert np.array_equal(light.ids, read.ids)
+        assert np.array_equal(light.lengths, read.lengths)
+        assert not light.word_starts.any()
         found = read.ids.tolist(), read.lengths.tolist(), read.word_starts.tolist()
         assert found == wordwise(reader.tokenizer, texts)
 
@@ -166,8 +171,9 @@ def test_added_tokens_are_found_wherever_the_tokenizer_finds_them(draw, **how):
     texts = ["a hard disk, HARD DISK", "a\t hard disk", "a hard\n disk", "a\u200b b", "bidi\u3000 gafo"]
     for _ in range(20 if draw else 0):
         texts.append("".join(draw.choice(known) + draw.choice(SPACES) for _ in range(draw.randint(1, 7))))
-    read = CachedTokenizer(tokenizer)(texts)
+    read, light = CachedTokenizer(tokenizer)(texts), CachedTokenizer(tokenizer, words=False)(texts)
     assert (read.ids.tolist(), read.lengths.tolist(), read.word_starts.tolist()) == wordwise(tokenizer, texts)
+    assert (light.ids.tolist(), light.lengths.tolist()) == (read.ids.tolist(), read.lengths.tolist())
 
 
 @settings(max_examples=60, deadline=None)

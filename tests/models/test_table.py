@@ -129,6 +129,21 @@ def test_few_texts_and_many_have_the_same_tokens(table, monkeypatch):
         assert np.array_equal(getattr(read, name), getattr(also_read, name))
 
 
+@pytest.mark.parametrize("kind", ["float16", "model2vec of bytes"])
+def test_rows_that_are_held_are_those_that_were_converted(table, tmp_path, kind, monkeypatch):
+    layout(kind, table, tmp_path / "model")
+    first, large = open_table(tmp_path / "model"), open_table(tmp_path / "model")
+    vectors = first.vectors(TEXTS[:1])
+    assert first.rows._held is None
+    first.rows[np.zeros(first.vocabulary_size, np.int64)]
+    assert first.rows._held.shape == first.rows.shape
+    assert first.vectors(TEXTS[:1]).tolist() == vectors.tolist()
+    monkeypatch.setattr("selfsent.models.table._HELD", 10)
+    large.rows[np.zeros(2 * large.vocabulary_size, np.int64)]
+    assert large.rows._held is None
+    assert large.vectors(TEXTS).tolist() == first.vectors(TEXTS).tolist()
+
+
 @pytest.mark.parametrize(
     ("model", "unknown"),
     [

@@ -20,6 +20,8 @@ KNOWN = 1 << 18
 """Pieces of text that are cached: the first ones, which include the frequent ones."""
 _LONG = 100
 """Characters of the longest piece that is cached; longer ones hardly recur."""
+_TOGETHER = 256
+"""Pieces that are tokenised as one text: a text of its own costs more than its words do."""
 _PROBES, _WORDS = 64, 8
 _ODD = ("a", "A", "über", "don't", "x-y.z", "☃", "☃", "12,5", "\t", "é", "你好", "a\nb", "\x00")
 _LOCK = threading.Lock()
@@ -36,10 +38,12 @@ class CachedTokenizer:
 
     Args:
         tokenizer: of tokenizers; it is copied.
+        words: whether it is asked where words start; without, all of `word_starts` is false, and new pieces take half
+            of the time.
     """
 
-    def __init__(self, tokenizer: Tokenizer) -> None:
-        self.tokenizer = _plain(tokenizer)
+    def __init__(self, tokenizer: Tokenizer, words: bool = True) -> None:
+        self.tokenizer, self.words = _plain(tokenizer), words
         self.space: str | None = None
         """Prefix of a piece that is not the first of its text; None if texts are not cut."""
         spanning, hidden = _spanning(self.tokenizer)
@@ -71,26 +75,26 @@ class CachedTokenizer:
         self._pieces = self._whole([])
 
     def _whole(self, texts: Sequence[str]) -> Tokens:
-        return read_whole(self.tokenizer, texts)
+        return read_whole(self.tokenizer, texts, self.words)
 
     def _by_pieces(self, texts: Sequence[str], space: str) -> Tokens:
         cut = [self._cut(text, space) for text in texts]
         flat = list(itertools.chain.from_iterable(cut))
-        known = len(self._numbers)
-        new = sorted({piece for piece in flat if piece not in self._numbers}, key=len)
-        pieces = self._pieces
-        if new:
-            both = zip(_arrays(pieces), _arrays(self._whole(new)), strict=True)
-            ids, lengths, starts = map(np.concatenate, both)
+        numbers = np.fromiter(map(self._numbers.get, flat, itertools.repeat(-1)), np.int64, len(flat))
+        pieces, known = self._pieces, len(self._numbers)
+        if len(missing := np.flatnonzero(numbers < 0)):
+            met = [flat[place] for place in missing.tolist()]
+            new = sorted({*met}, key=len)
+            number = dict(zip(new, range(known, known + len(new)), strict=True))
+            numbers[missing] = [number[piece] for piece in met]
+            read = self._whole(new) if self.words else _read_apart(self.tokenizer, new)
+            ids, lengths, starts = map(np.concatenate, zip(_arrays(pieces), _arrays(read), strict=True))
             pieces = Tokens(ids, lengths, starts, np.arange(len(lengths)))
-        self._numbers.update(zip(new, range(known, known + len(new)), strict=True))
-        found = pieces.select(np.fromiter(map(self._numbers.__getitem__, flat), np.int64, len(flat)))
+            kept = max(known, min(KNOWN, known + bisect.bisect_right(new, _LONG, key=len)))
+            self._pieces = pieces if kept == known + len(new) else pieces.select(np.arange(kept))
+            self._numbers.update(zip(new[: kept - known], range(known, kept), strict=True))
         counts = np.fromiter(map(len, cut), np.int64, len(cut))
-        kept = max(known, min(KNOWN, known + bisect.bisect_right(new, _LONG, key=len)))
-        for piece in new[kept - known :]:
-            del self._numbers[piece]
-        self._pieces = pieces if kept == known + len(new) else pieces.select(np.arange(kept))
-        return found.joined(np.arange(len(cut)), counts)
+        return pieces.select(numbers).joined(np.arange(len(cut)), counts)
 
     def _cut(self, text: str, space: str) -> list[str]:
         """The pieces of a text; the text itself where a cut may change it, as where spaces are doubled or at an end."""
@@ -100,17 +104,38 @@ class CachedTokenizer:
         return [pieces[0], *(space + piece for piece in pieces[1:])] if space else pieces
 
 
-def read_whole(tokenizer: Tokenizer, texts: Sequence[str]) -> Tokens:
-    """The tokens of texts by a tokenizer without truncation and padding, numbered as rows; no special ones."""
-    encoded = tokenizer.encode_batch(list(texts), add_special_tokens=False)
+def read_whole(tokenizer: Tokenizer, texts: Sequence[str], words: bool = True) -> Tokens:
+    """The tokens of texts by a tokenizer without truncation and padding, numbered as rows; no special ones.
+
+    Args:
+        tokenizer: of tokenizers.
+        texts: (n,) texts.
+        words: whether it is asked where words start; all of `word_starts` is false without.
+    """
+    encode = tokenizer.encode_batch if words else tokenizer.encode_batch_fast  # which tells no words
+    encoded = encode(list(texts), add_special_tokens=False)
     lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
     ids = np.fromiter(itertools.chain.from_iterable(one.ids for one in encoded), np.int64, lengths.sum())
-    # A -1 before each text separates its first word from the text before.
-    words = (itertools.chain((-1,), (-2 if word is None else word for word in one.word_ids)) for one in encoded)
-    flat = np.fromiter(itertools.chain.from_iterable(words), np.int64, len(ids) + len(encoded))
-    inner = np.ones(len(flat), dtype=bool)
-    inner[np.cumsum(lengths + 1) - lengths - 1] = False
-    return Tokens(ids, lengths, (np.diff(flat, prepend=-3) != 0)[inner], np.arange(len(lengths)))
+    starts = np.zeros(len(ids), dtype=bool)
+    if words:
+        # A -1 before each text separates its first word from the text before.
+        of = (itertools.chain((-1,), (-2 if word is None else word for word in one.word_ids)) for one in encoded)
+        flat = np.fromiter(itertools.chain.from_iterable(of), np.int64, len(ids) + len(encoded))
+        inner = np.ones(len(flat), dtype=bool)
+        inner[np.cumsum(lengths + 1) - lengths - 1] = False
+        starts = (np.diff(flat, prepend=-3) != 0)[inner]
+    return Tokens(ids, lengths, starts, np.arange(len(lengths)))
+
+
+def _read_apart(tokenizer: Tokenizer, pieces: Sequence[str]) -> Tokens:
+    """The tokens of pieces, each for itself as in `read_whole` without words: parts of a text that is cut already."""
+    groups = [list(pieces[start : start + _TOGETHER]) for start in range(0, len(pieces), _TOGETHER)]
+    encoded = tokenizer.encode_batch(groups, is_pretokenized=True, add_special_tokens=False)
+    ids = np.concatenate([np.array(one.ids, np.int64) for one in encoded])
+    # The number of the part is what `word_ids` are for a text in parts.
+    places = [np.array(one.word_ids, np.int64) + number * _TOGETHER for number, one in enumerate(encoded)]
+    lengths = np.bincount(np.concatenate(places), minlength=len(pieces))
+    return Tokens(ids, lengths, np.zeros(len(ids), dtype=bool), np.arange(len(lengths)))
 
 
 def _plain(tokenizer: Tokenizer) -> Tokenizer:

@@ -41,10 +41,15 @@ _FEW = 1 << 18
 """Characters up to which a tokenizer is quicker than to find out how it may be cached."""
 _GATHERED = 1 << 10
 """Tokens whose rows are added up at a time: they stay in the processor's cache."""
+_HELD = 1 << 25
+"""Numbers of the largest table that is held as float32."""
 
 
 class Rows:
     """The vector of each token, (vocabulary, d), as float32 where they are asked for; the file itself stays mapped.
+
+    Once more tokens were asked for than there are, all are held as float32, if they are not too many: to convert them
+    takes longer than to add them up.
 
     Args:
         stored: the rows in a file.
@@ -56,8 +61,16 @@ class Rows:
     def __init__(self, stored: Any, bits: bool, mapping: Any = None, weights: Any = None) -> None:
         self._stored, self._bits, self._mapping, self._weights = stored, bits, mapping, weights
         self.shape = (len(stored) if mapping is None else len(mapping), int(stored.shape[1]))
+        self._asked = 0
+        self._held: Vectors | None = None
 
     def __getitem__(self, tokens: Any) -> Vectors:
+        self._asked += len(tokens)
+        if self._held is None and self._asked > self.shape[0] and math.prod(self.shape) <= _HELD:
+            self._held = np.concatenate([*self.parts()])
+        return self._converted(tokens) if self._held is None else self._held[tokens]
+
+    def _converted(self, tokens: Any) -> Vectors:
         found = self._stored[tokens if self._mapping is None else self._mapping[tokens]]
         found = (found.astype(np.uint32) << 16).view(np.float32) if self._bits else found
         if self._weights is not None:
@@ -67,7 +80,7 @@ class Rows:
     def parts(self) -> Iterator[Vectors]:
         """All rows in order, some thousand at a time."""
         for start in range(0, self.shape[0], _TOGETHER):
-            yield self[np.arange(start, min(start + _TOGETHER, self.shape[0]))]
+            yield self._converted(np.arange(start, min(start + _TOGETHER, self.shape[0])))
 
 
 class Table:
@@ -137,7 +150,7 @@ class Table:
     @cached_property
     def reader(self) -> CachedTokenizer:
         """Tokenises texts faster than the tokenizer does: nothing else takes long here."""
-        return CachedTokenizer(self.tokenizer)
+        return CachedTokenizer(self.tokenizer, words=False)
 
     @property
     def vocabulary_size(self) -> int:
@@ -161,27 +174,25 @@ class Table:
         return number
 
     def tokens(self, texts: Sequence[str]) -> Tokens:
-        """The tokens of texts, as many as it reads."""
+        """The tokens of texts, as many as it reads, without the starts of words."""
         self._characters_read += sum(map(len, texts))
         few = self._characters_read <= _FEW and "reader" not in self.__dict__
-        whole = read_whole(self.tokenizer, texts) if few else self.reader(texts)
+        whole = read_whole(self.tokenizer, texts, words=False) if few else self.reader(texts)
         self.texts_cut += int(np.count_nonzero(whole.lengths > self.longest))
         return whole.select(np.arange(len(texts)), self.longest)
 
     def vectors_of(self, tokens: Tokens) -> Vectors:
         """(sentences, e) vectors of tokenised texts."""
-        means = np.zeros((len(tokens.lengths), self.rows.shape[1]), np.float32)
-        filled = np.flatnonzero(tokens.lengths)
-        lengths = tokens.lengths[filled]
-        ends = np.cumsum(lengths)
-        start = 0
-        while start < len(filled):
-            before = int(ends[start] - lengths[start])
-            stop = max(start + 1, int(np.searchsorted(ends, before + _GATHERED, side="right")))
-            part = self.rows[tokens.ids[before : int(ends[stop - 1])]]
-            sums = np.add.reduceat(part, (ends - lengths)[start:stop] - before, axis=0)
-            means[filled[start:stop]] = sums / lengths[start:stop, None].astype(np.float32)
-            start = stop
+        means, begins = np.zeros((len(tokens.lengths), self.rows.shape[1]), np.float32), tokens.starts
+        order = np.argsort(tokens.lengths, kind="stable")
+        lengths, starts = np.unique(tokens.lengths[order], return_index=True)
+        # Sentences of one length are a cube, and a sum along its edge is twice as fast as one of parts of a list.
+        for length, alike in zip(lengths.tolist(), np.split(order, starts[1:]), strict=True):
+            step = max(1, _GATHERED // max(1, length))
+            for chosen in (alike[start : start + step] for start in range(0, len(alike), step) if length):
+                ids = tokens.ids[begins[chosen, None] + np.arange(length)]
+                cube = self.rows[ids.ravel()].reshape(*ids.shape, -1)
+                means[chosen] = cube.sum(1) / np.float32(length)
         for module in self.after:
             means = module.apply(means)
         return means
