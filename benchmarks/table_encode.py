@@ -89,7 +89,9 @@ def main() -> None:
                 for state, taken in json.loads(done.stdout.splitlines()[-1]).items():
                     seconds[side][state].append(taken)
                 vectors[side] = np.load(output)
-    medians = {side: {state: statistics.median(taken) for state, taken in each.items()} for side, each in seconds.items()}
+    medians = {
+        side: {state: statistics.median(taken) for state, taken in each.items()} for side, each in seconds.items()
+    }
     ratios = {
         side: {state: medians[side][state] / medians["ours"][state] for state in ("cold", "warm")} for side in SIDES[1:]
     }
@@ -98,7 +100,12 @@ def main() -> None:
         print(f"{side:36s} cold {each['cold']:.2f} s, warm {each['warm']:.2f} s", ratios.get(side, ""))
     print(f"vectors are at most {apart:.1e} from those of sentence-transformers")
     if options.output:
-        about = {"sentences": len(texts), "words": len(chosen), "distinct_words": len({*chosen}), "rounds": options.rounds}
+        about = {
+            "sentences": len(texts),
+            "words": len(chosen),
+            "distinct_words": len({*chosen}),
+            "rounds": options.rounds,
+        }
         figures = {"seconds": seconds, "medians": medians, "ratios": ratios, "largest_difference": apart}
         write_json(options.output, {**about, "corpus": Path(options.corpus).name, **figures})
 
