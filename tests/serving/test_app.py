@@ -197,9 +197,12 @@ class Slow:
     def __init__(self):
         self.may = threading.Event()
 
+    def with_rate(self, request):
+        return request
+
     def work(self, pieces):
         self.may.wait(20)
-        return [[] for _ in pieces]
+        return [([], {}) for _ in pieces]
 
 
 def test_who_comes_when_too_many_wait_is_told_to_come_again(serving):
