@@ -205,3 +205,30 @@ def test_files_of_ones_own_are_cleaned_joined_and_may_have_ids(selfsent, tmp_pat
     asked = ("--relevance", tmp_path / "t.csv", "--columns", "subject", "--text-column", "body", "--clean", "html")
     plain = json.loads(selfsent("evaluate", "tfidf", *asked, "--json", "-").out)
     assert plain["scores"]["t"]["n"] == 30
+
+
+def test_queries_of_ones_own_beside_an_exam(selfsent, tmp_path):
+    rows = [(f"t{n}", f"The lot{n} is old. Its colour is tone{n}. Somebody saw mark{n} on it.") for n in range(40)]
+    with (tmp_path / "lots.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([("id", "body"), *rows])
+    (tmp_path / "mine.csv").write_text("query,id\ntone3,t3\nmark4,t5 t4\nlot9,t900\n")
+    table = ("--documents", tmp_path / "lots.csv", "--text-column", "body")
+    assert selfsent("exam", tmp_path / "lots.csv", "--text-column", "body", "--output", tmp_path / "exam").status == 0
+    asked = (*table, "--id-column", "id", "--queries", tmp_path / "mine.csv", "--json", "-")
+    done = selfsent("evaluate", "bm25", "tfidf", *asked, "--retrieval", tmp_path / "exam")
+    assert done.status == 0, done.err
+    assert "1 id not in the column id of" in done.err
+    first = json.loads(done.out)["results"][0]["scores"]
+    assert {*first} == {"retrieval", "mine"}
+    assert first["mine"]["n"] == 2
+    assert 80 < first["mine"]["score"] < 100  # t5 has no word of mark4
+    for options, said in (
+        (asked[:-2], "none of the ids"),
+        (("--queries", tmp_path / "mine.csv", "--id-column", "id"), "--queries asks a whole table"),
+        ((*table, "--queries", tmp_path / "mine.csv"), "--queries goes with --id-column"),
+        ((*table, "--queries", tmp_path / "no.csv", "--id-column", "id"), "no.csv cannot be read"),
+        ((*table, "--queries", tmp_path / "mine.csv", "--id-column", "number"), "number"),
+    ):
+        if said == "none of the ids":
+            (tmp_path / "mine.csv").write_text("query,id\ntone3,x3\nmark4,x4\n")
+        assert said in selfsent("evaluate", "bm25", *options).late_complaint

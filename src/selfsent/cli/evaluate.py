@@ -19,6 +19,7 @@ from selfsent.settings import setting
 
 if TYPE_CHECKING:
     from selfsent.evaluation import Result
+    from selfsent.evaluation.tasks.retrieval import RetrievalTask
 
 
 @dataclass(kw_only=True)
@@ -28,13 +29,20 @@ class _Tasks(Reading):
     split_sentences: bool | None = SPLIT_DEFAULT
     suite: str | None = setting(None, "sts, sts17, stsb-cross, tatoeba, transfer, useb or afs")
     task: tuple[str, ...] = setting((), "a task such as stsb; may be repeated, or NAME,NAME", repeat=True)
-    documents: tuple[str, ...] = setting((), "a corpus with documents: the label-free score", nargs="+")
+    documents: tuple[str, ...] = setting(
+        (), "a corpus with documents: the label-free score; with --queries, the table to search", nargs="+"
+    )
+    queries: str | None = setting(
+        None,
+        "file: query, id (of a text of --documents that answers it; several rows, or several ids): scores of search",
+        needs="id_column",
+    )
     hold_out: int | None = setting(None, "score N of them, as many as selfsent train kept apart", needs="documents")
     pairs: str | None = setting(None, "file: sentence1, sentence2, score: Spearman of the cosine")
     relevance: str | None = setting(None, "file: query, text (a relevant one): scores of search, as --retrieval")
     labels: str | None = setting(None, "file: text, label: accuracy of logistic regression, nearest neighbour; k-means")
     columns: tuple[str, ...] = setting((), "what your file calls these columns; with --text-column the other one alone")
-    id_column: str | None = setting(None, "column with ids, which no score reads")
+    id_column: str | None = setting(None, "column of --documents with the ids that --queries names")
     retrieval: tuple[str, ...] = setting(
         (),
         "search with judged answers: nDCG@10, MRR@10, recall@100 and MAP. A folder in BEIR's layout (corpus, queries,"
@@ -58,12 +66,13 @@ class Evaluate(_Tasks, _Files, Encoding):
 
       selfsent evaluate bundled runs/tickets bm25 --documents tickets.csv --text-column body
       selfsent evaluate bundled bundled+words bm25 --retrieval exams/tickets
+      selfsent evaluate bundled+words bm25 --queries mine.csv --documents tickets.csv --text-column body --id-column id
 
     Scores come from published protocols, from files of your own, or without labels from the held-out documents of a
     corpus. Several models are shown side by side, each with a paired p-value against the first.
     """
 
-    main_options = "documents text_column document_column retrieval pairs relevance labels columns suite task json page"
+    main_options = "documents text_column retrieval queries id_column pairs relevance labels columns task json page"
 
     model: tuple[str, ...] = setting(
         (),
@@ -94,7 +103,7 @@ class Evaluate(_Tasks, _Files, Encoding):
             raise SettingsError(f"two models are called {twice[0]}: give each a name of its own")
         alone = [without_words(model) or model for model in models]
         behind = [model.partition(":")[2] for model in alone]  # as in glove:FILE
-        read_too: list[str | None] = [*self.documents, *self.exclude, *own.values(), *self.retrieval]
+        read_too: list[str | None] = [*self.documents, *self.exclude, *own.values(), *self.retrieval, self.queries]
         read_too += [name for name in (*alone, *behind) if os.path.isfile(name)]  # noqa: PTH113 — may be an invalid file name
         files = {f"--{name}": getattr(self, name) for name in ("json", "page", "vectors")}
         check_outputs(files, read_too)
@@ -102,6 +111,11 @@ class Evaluate(_Tasks, _Files, Encoding):
             if len(models) > 1:
                 raise SettingsError("--vectors keeps the vectors of one model: give one model")
             check_format(Path(self.vectors))
+        if self.queries and (not self.documents or self.hold_out or self.passages):
+            raise SettingsError(
+                "--queries asks a whole table: name it by --documents, without --hold-out; for passages give models"
+                " such as bundled+words+passages:120"
+            )
         if not self.documents:
             self.refuse_unread("--documents", ("clean", "text_column") if any(own.values()) else ())
         published = None
@@ -132,6 +146,24 @@ class Evaluate(_Tasks, _Files, Encoding):
         both = [list(self.text_column), *(self.columns or ["label" if own["labels"] else "query"])]
         return both if own["labels"] else both[::-1]
 
+    def _judged(self, others: Sequence[RetrievalTask]) -> list[RetrievalTask]:
+        """The task of --queries, if given.
+
+        Raises:
+            SettingsError: another file of one's own, whose columns would be mixed up; or its name is another set's.
+        """
+        from selfsent.evaluation.tasks.judged import read_judged
+
+        if not (self.queries and self.id_column):
+            return []
+        if self.pairs or self.relevance or self.labels:
+            raise SettingsError("--queries goes without --pairs, --relevance and --labels: score these by themselves")
+        table = self.read(self.documents, split_sentences=False, metadata_columns=(self.id_column,))
+        task = read_judged(self.queries, table, self.id_column, self.columns or None, self.clean or None)
+        if task.name in [other.name for other in others]:
+            raise SettingsError(f"{self.queries} would go by the name {task.name}, which another set has: rename it")
+        return [task]
+
     def _scored(self, models: Sequence[str], titles: Sequence[str | None], own: dict[str, str | None]) -> list[Result]:
         """The results in the order of the models, under their titles if any."""
         from selfsent.evaluation import check_request, evaluate
@@ -143,14 +175,15 @@ class Evaluate(_Tasks, _Files, Encoding):
         # Check everything now, not after the first model has been scored.
         store = Store(self.data)
         request: dict[str, Any] = {"suite": self.suite, "task": tasks or None, **own}
-        request |= {"columns": self._columns(own), "clean": self.clean or None}
-        request |= {"retrieval": read_tasks(list(self.retrieval), self.split or "test", store.mirror)}
-        check_request(**request, documents=bool(self.documents))
+        searched = read_tasks(list(self.retrieval), self.split or "test", store.mirror)
+        columns = None if self.queries else self._columns(own)
+        request |= {"columns": columns, "clean": self.clean or None, "retrieval": [*searched, *self._judged(searched)]}
+        check_request(**request, documents=bool(self.documents and not self.queries))
         for model in models:
             check_model(model)
             if self.pooling:
                 check_pooling(model)
-        documents = self.read(self.documents) if self.documents else None
+        documents = self.read(self.documents) if self.documents and not self.queries else None
         request |= {"documents": documents, "data": store, **self.values("classifier", "hold_out")}
         bits, results = self.bits(), []
         with doing() as now:

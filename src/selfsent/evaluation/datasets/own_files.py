@@ -26,7 +26,7 @@ from selfsent.evaluation.datasets.publishers import columns_of
 Column = str | Sequence[str]  # a column by name, or several to join
 Clean = str | Sequence[str] | None  # cleaners, as for `read_corpus`
 NAMED = (".csv", ".jsonl", ".ndjson", ".parquet")  # files with named columns
-_NO_TEXT = ("label", "score")
+_NO_TEXT = ("label", "score", "id")
 _NO_SCORE = ("", "nan", "inf", "-inf", "na", "n/a", "none", "null", "-", "?")
 """Placeholders for a missing score, not column names."""
 
@@ -75,7 +75,7 @@ def is_number(text: str) -> bool:
 
 
 def _read_named(path: Path, names: tuple[str, ...], columns: Sequence[Column]) -> tuple[list[list[str]], str]:
-    """Rows of a file with named columns; labels and scores may be numbers."""
+    """Rows of a file with named columns; labels, scores and ids may be numbers."""
     if not format_of(path) or format_of(path) == ".txt":
         raise DataError(f"{path} does not name its columns: give a .csv, .tsv, .jsonl or .parquet file")
     parts = [[part] if isinstance(part, str) else list(part) for part in columns]

@@ -1,0 +1,64 @@
+import csv
+import math
+
+import pytest
+
+from selfsent.data.corpus import read_corpus
+from selfsent.errors import DataError
+from selfsent.evaluation import evaluate
+from selfsent.evaluation.tasks.judged import read_judged
+from selfsent.scorers.lexical import LexicalScorer
+
+TEXTS = {"7": "a red car", "8": "a blue car", "9": "two green boats", "T 1": "a red car", "11": "one white horse"}
+
+
+@pytest.fixture
+def table(tmp_path):
+    with (tmp_path / "cars.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([("number", "body"), *TEXTS.items()])
+    return read_corpus(
+        str(tmp_path / "cars.csv"), text_column="body", metadata_columns="number", split_sentences=False, min_rows=1
+    )
+
+
+def judged(table, path, content, **how):
+    path.write_text(content)
+    return read_judged(path, table, "number", **how)
+
+
+def test_queries_find_the_texts_of_their_ids(table, tmp_path):
+    rows = "query,id\nred,7\ncar,8;7\nboats,9\nboats,11\nhorse,T 1\n"
+    task = judged(table, tmp_path / "mine.csv", rows)
+    texts = list(task.documents)
+    assert sorted(texts) == sorted({*TEXTS.values()})  # equal texts are searched once
+    right = {q: {texts[index] for index in grades} for q, grades in zip(task.queries, task.grades, strict=True)}
+    assert right == {
+        "red": {"a red car"},
+        "car": {"a red car", "a blue car"},
+        "boats": {"two green boats", "one white horse"},
+        "horse": {"a red car"},
+    }
+    score = evaluate("bm25", retrieval=task).scores["mine"]
+    # Without a shared word the earlier row comes first: boats has the horse fourth, horse the red car second.
+    each = [1, 1, (1 + 1 / math.log2(5)) / (1 + 1 / math.log2(3)), 1 / math.log2(3)]
+    assert (score.n, score.title) == (4, "mine: nDCG@10 on cars.csv")
+    assert score.score == pytest.approx(100 * sum(each) / 4)
+
+
+def test_numbers_and_other_names_are_read(table, tmp_path):
+    rows = '{"asked": "red", "ticket": 7}\n{"asked": "boats", "ticket": 9}\n'
+    task = judged(table, tmp_path / "mine.jsonl", rows, columns=("asked", "ticket"))
+    assert [[task.documents[index] for index in grades] for grades in task.grades] == [
+        ["a red car"],
+        ["two green boats"],
+    ]
+
+
+def test_unknown_ids_are_told(table, tmp_path):
+    task = judged(table, tmp_path / "mine.csv", 'query,id\nred,7\ncar,"8, 100"\nboats,200\n')
+    assert task.queries == ["red", "car"]
+    said = task.score(LexicalScorer("bm25")).warnings
+    assert any("2 ids not in the column number" in line and "such as 100" in line for line in said)
+    assert any("1 query without an id of the table" in line for line in said)
+    with pytest.raises(DataError, match="has none of the ids, such as 300"):
+        judged(table, tmp_path / "none.csv", "query,id\nred,300\ncar,301\n")
