@@ -36,7 +36,7 @@ _DESCRIPTION = """Unlabelled sentences in, a sentence-embedding model out, and a
 GROUPS = {
     "Train": ("train", "compare", "pretrain", "table", "augment", "mine", "queries"),
     "Judge": ("evaluate", "exam", "adapt", "label"),
-    "Use": ("search", "index", "serve", "pairs", "cluster", "encode", "export", "publish"),
+    "Use": ("search", "index", "push", "serve", "pairs", "cluster", "encode", "export", "publish"),
     "Text": ("clean", "dedup", "cache"),
     "Methods": ("methods",),
 }

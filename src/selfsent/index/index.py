@@ -30,6 +30,7 @@ from selfsent.index.files import (
     of_newest_segment,
     segment_version,
 )
+from selfsent.index.scan import Row, row_keys, scan_rows
 from selfsent.index.snapshot import Candidates, Snapshot
 from selfsent.index.writer import Added
 from selfsent.lexical import Analyzer
@@ -450,6 +451,48 @@ class Index:
         if missing := [number for number in numbers if number not in found]:
             raise DataError(f"{self.path} holds no row {missing[0] >> SENTENCE_BITS}, or no longer: see `snapshot`")
         return [found[number] for number in numbers]
+
+    @property
+    def mean_length(self) -> float:
+        """Mean number of terms in a text."""
+        with self._reading() as (_, _, snapshot):
+            return snapshot.mean_length
+
+    def query_weights(self, query: str) -> dict[int, float]:
+        """The words of a query as a sparse vector, for databases that hold the rows of `scan`.
+
+        Its inner product with `Row.terms` is the `lexical_score` of a hit, and
+
+            vector · Row.vector + lexical_weight · (this · Row.terms)
+
+        is the sum that `search` ranks by.
+
+        Returns:
+            The weight of each term by its number, from 0 to 2^29 - 1; the weights add up to 1.
+
+        Example:
+            >>> index.query_weights("printer does not answer")  # doctest: +SKIP
+            {17624522: 0.41, 390822148: 0.59}
+        """
+        with self._reading() as (_, db, snapshot):
+            return snapshot.query_weights(db, self._threads.analyzer(query))
+
+    def keys(self) -> NDArray[np.int64]:
+        """The keys of all rows (n,), in the order of `scan`."""
+        with self._reading() as (files, db, _):
+            return row_keys(files, db)
+
+    def scan(self, mean_length: float | None = None, together: int = 1000) -> Iterator[list[Row]]:
+        """All rows, in order, with vectors and sparse vectors of BM25, in batches.
+
+        Args:
+            mean_length: of the texts in terms, for BM25; None for the one of the index.
+            together: rows of a batch.
+        """
+        with self._reading() as (files, db, snapshot):
+            length = snapshot.mean_length if mean_length is None else mean_length
+            how = self._threads.analyzer, self.part, length, together
+            yield from scan_rows(files, db, snapshot, *how)
 
     def check_corpus(self, corpus: Corpus) -> None:
         """Reject a corpus whose columns or cleaners are not those of the index.

@@ -86,6 +86,19 @@ class Snapshot:
         postings = ((doc_ids, weights, times) for (doc_ids, weights), times in found)
         return score_postings(self._stats, postings, len(self.alive))
 
+    @property
+    def mean_length(self) -> float:
+        """Mean number of terms in a text."""
+        return self._stats.mean_length
+
+    def query_weights(self, db: sqlite3.Connection, terms: Sequence[str]) -> dict[int, float]:
+        """The terms of a query as a sparse vector: its inner product with that of a text is `bm25`."""
+
+        def frequency(term: str) -> int:
+            return len((self._postings.get(term) or self._read_postings(db, term))[0])
+
+        return self._stats.query_weights(terms, frequency)
+
     def _read_postings(self, db: sqlite3.Connection, term: str) -> tuple[DocIds, Vectors]:
         parts = db.execute("SELECT doc_ids, counts FROM postings WHERE term = ? ORDER BY start", (term,)).fetchall()
         doc_ids = np.frombuffer(b"".join(part for part, _ in parts), np.int32)

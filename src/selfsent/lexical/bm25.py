@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from hashlib import blake2b
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,6 +49,46 @@ class BM25Stats(NamedTuple):
     def length_norms(self, lengths: NDArray[np.float32]) -> NDArray[np.float32]:
         """k1 (1 - b + b |d| / L) for texts with these numbers of terms (n,)."""
         return (K1 * (1 - B + B * lengths / max(self.mean_length, 1e-9))).astype(np.float32)
+
+    def text_weights(self, terms: Sequence[int]) -> dict[int, float]:
+        """The weights of a text's terms, given by `term_number`, as a sparse vector.
+
+        Its inner product with the `query_weights` of a query is the score.
+        """
+        counts = Counter(terms)
+        norms = self.length_norms(np.array([len(terms)], np.float32))
+        found = saturated(np.array([*counts.values()], np.float32), norms)
+        return dict(zip(counts, found.tolist(), strict=True))
+
+    def query_weights(self, terms: Sequence[str], frequency: Callable[[str], int]) -> dict[int, float]:
+        """The share of each term in the maximum of a query as a sparse vector, by `term_number`.
+
+        Args:
+            terms: of the query.
+            frequency: number of texts that hold a term.
+
+        Example:
+            >>> stats, texts = BM25Stats(2, 2.0), [["red", "car"], ["blue", "car"]]
+            >>> query = stats.query_weights(["red"], lambda term: sum(term in text for text in texts))
+            >>> held = [stats.text_weights([*map(term_number, text)]) for text in texts]
+            >>> [round(sum(query.get(number, 0) * weight for number, weight in text.items()), 2) for text in held]
+            [0.45, 0.0]
+        """
+        found = dict[int, float]()
+        for term in terms:
+            number = term_number(term)
+            found[number] = found.get(number, 0.0) + float(self.idf(frequency(term)))
+        total = sum(found.values()) or 1.0
+        return {number: idf / total for number, idf in found.items()}
+
+
+TERMS = 1 << 29
+"""Dimension of sparse vectors of terms, which all databases take: among 100,000 terms some ten share their number."""
+
+
+def term_number(term: str) -> int:
+    """The place of a term in sparse vectors, from 0 to `TERMS` - 1: a hash, so that it needs no list of terms."""
+    return int.from_bytes(blake2b(term.encode(), digest_size=4).digest()) % TERMS
 
 
 def saturated(counts: NDArray[np.float32], length_norms: NDArray[np.float32]) -> NDArray[np.float32]:

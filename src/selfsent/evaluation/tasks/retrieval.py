@@ -157,7 +157,7 @@ class RetrievalTask:
                     for index, grade in grades.items()
                     if grade > 0 and index < len(columns) and index != itself
                 }
-                yield _metrics(ranks, grades)
+                yield rank_metrics(ranks, grades)
 
     @cached_property
     def _data(self) -> str:
@@ -175,7 +175,7 @@ def _rank(scores: NDArray[np.float32], column: int) -> int:
     return 1 + int(np.count_nonzero(scores > own) + np.count_nonzero(scores[:column] == own))
 
 
-def _metrics(ranks: Mapping[int, float], grades: Mapping[int, float]) -> tuple[float, ...]:
+def rank_metrics(ranks: Mapping[int, float], grades: Mapping[int, float]) -> tuple[float, ...]:
     """nDCG@10, MRR@10, recall@100 and average precision, by the grades of answers at their ranks, and of all."""
     ideal = sorted((grade for grade in grades.values() if grade > 0), reverse=True)
     found = {rank: grade for rank, grade in ranks.items() if rank <= DEPTH}

@@ -1,0 +1,105 @@
+"""Brings a collection in a database to the state of an index: only what differs is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import blake2b
+from typing import NamedTuple
+
+import numpy as np
+
+from selfsent.errors import SettingsError
+from selfsent.index import Index
+from selfsent.index.scan import Row
+from selfsent.progress import SILENT, Progress
+from selfsent.push.target import DIGEST, KEY, LENGTH, OWN, REPEATS, TEXT, Address, Record, Target, told
+
+DRIFT = 0.01
+"""Share by which the mean length of texts may move before the weights of all words are sent again."""
+
+
+class Pushed(NamedTuple):
+    """Counts of rows: new, changed, deleted, and those that were there as they are."""
+
+    new: int
+    changed: int
+    deleted: int
+    kept: int
+
+
+def push(
+    index: Index,
+    target: Target,
+    address: Address,
+    texts: bool = False,
+    overwrite: bool = False,
+    progress: Progress = SILENT,
+) -> Pushed:
+    """Write the rows that a collection lacks or holds otherwise, and delete those that the index has no more.
+
+    The collection itself says what it holds, so a push that was stopped goes on where it was. Memory: 24 bytes a row.
+
+    Args:
+        index: with the rows.
+        target: the collection.
+        address: of the collection, for errors.
+        texts: whether texts go with them.
+        overwrite: also delete the rows of another index.
+        progress: receives the number of rows done.
+
+    Raises:
+        SettingsError: the collection holds rows of another index alone, or the index has a column with a name of ours.
+        OutputError: the database cannot be reached or refuses.
+    """
+    if taken := sorted(OWN.keys() & index.columns.keys()):
+        raise SettingsError(f"{index.path} has a column {taken[0]!r}, as every pushed row has: rename it")
+    with index.snapshot(), told(target, address):
+        keys = index.keys()
+        held = np.array(list(target.stamps()), [(KEY, np.int64), (DIGEST, np.int64), (LENGTH, np.float64)])
+        gone = np.setdiff1d(held[KEY], keys)
+        if len(held) and len(gone) == len(held) and not overwrite:
+            problem = f"{address} holds {len(held):,} rows of another index, which would be deleted"
+            raise SettingsError(f"{problem}: name another collection, or give `overwrite`")
+        length = mean_length_of(index.mean_length, float(held[LENGTH][0]) if len(held) else None)
+        columns = {name: kind for name, kind in index.columns.items() if name != TEXT}
+        if index.id_column is not None:
+            columns.pop("row")  # it moves when an index is made again, and the id does not
+        target.create(index.size, columns)
+        known = dict(zip(held[KEY].tolist(), held[DIGEST].tolist(), strict=True))
+        new = changed = 0
+        count = progress.counting("pushing", len(keys))
+        for rows in index.scan(length, target.together):
+            records = [record_of(row, length, texts) for row in rows]
+            added = [each for each in records if each.key not in known]
+            other = [each for each in records if known.get(each.key, each.fields[DIGEST]) != each.fields[DIGEST]]
+            if added or other:
+                target.upsert(added, other)
+            new, changed = new + len(added), changed + len(other)
+            count(len(rows))
+        for part in _parts(gone.tolist(), target.together):
+            target.delete(part)
+        if new or changed or len(gone):
+            target.finish()
+    return Pushed(new, changed, len(gone), len(keys) - new - changed)
+
+
+def mean_length_of(now: float, held: float | None) -> float:
+    """The mean length of texts that weights have: the one in the database while it is right within `DRIFT`.
+
+    Every addition moves it a little, and it is in the weight of every word.
+    """
+    return now if held is None or abs(now - held) > DRIFT * held else held
+
+
+def record_of(row: Row, length: float, texts: bool) -> Record:
+    """A row as a database gets it."""
+    fields = {**row.columns, TEXT: row.text if texts else None}
+    told_of = repr((sorted(fields.items()), row.repeats, length, sorted(row.terms.items()))).encode()
+    digest = int.from_bytes(blake2b(told_of + row.vector.tobytes(), digest_size=8).digest()) >> 1
+    own = {KEY: row.key, DIGEST: digest, LENGTH: length, REPEATS: row.repeats}
+    return Record({**own, **fields}, row.vector, row.words, row.terms)
+
+
+def _parts(keys: list[int], size: int) -> Iterator[list[int]]:
+    for start in range(0, len(keys), size):
+        yield keys[start : start + size]
