@@ -14,7 +14,10 @@ RUN python -m venv /opt/selfsent \
     && /opt/selfsent/bin/pip install --no-cache-dir --no-deps -r requirements-serve.txt
 COPY src src
 RUN /opt/selfsent/bin/pip install --no-cache-dir --no-deps . \
-    && /opt/selfsent/bin/pip uninstall -y pip
+    && /opt/selfsent/bin/pip uninstall -y pip \
+    # Without torch nothing opens the transformers that ship.
+    && rm -rf /opt/selfsent/lib/python3.12/site-packages/selfsent/models/bundled/encoder \
+        /opt/selfsent/lib/python3.12/site-packages/selfsent/models/bundled/raw
 
 FROM python:3.12-slim AS serve
 COPY --from=build-serve /opt/selfsent /opt/selfsent

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import importlib.util
 import json
 import sys
 import time
@@ -45,11 +46,8 @@ class Ours:
     """An index of either build."""
 
     def __init__(self, path: str) -> None:
-        try:
-            from selfsent.index import Index
-        except ImportError:  # as it was called before
-            from selfsent.search.index import Index  # type: ignore[no-redef, import-not-found]
-        self.index = Index(path)
+        before = importlib.util.find_spec("selfsent.index") is None  # where it was called otherwise
+        self.index = importlib.import_module("selfsent.search.index" if before else "selfsent.index").Index(path)
         self.vectors = np.ones((1, self.index.size), np.float32)
 
     def __call__(self, query: str) -> list[Any]:

@@ -202,7 +202,7 @@ class Search(Results, Asking):
             SettingsError: an option for reading a corpus, or faiss is not installed.
             DataError: no index, or one of another model.
         """
-        from selfsent.data.corpus.table import POSITIONS
+        from selfsent.data.corpus.batch import POSITIONS
         from selfsent.index import Index
         from selfsent.models.encoding import encode
 

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
 
-from selfsent.data.corpus.batch import KINDS
-from selfsent.data.corpus.table import POSITIONS
+from selfsent.data.corpus.batch import KINDS, POSITIONS
 from selfsent.errors import DataError, OutputError, SettingsError, guess
 from selfsent.files import read_json, write_json
 from selfsent.integrity import checksums, damaged, is_signed, signed

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from selfsent.data.corpus.table import PARTS
+from selfsent.data.corpus.batch import PARTS
 from selfsent.data.vector_files import VectorsFile, unit
 from selfsent.display import counted
 from selfsent.errors import ONE_STRING, DataError, SettingsError, guess

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from selfsent.data.corpus.batch import as_kind
-from selfsent.data.corpus.table import PARTS
+from selfsent.data.corpus.batch import PARTS, as_kind
 from selfsent.index.files import SENTENCE_BITS, sql_columns_of
 from selfsent.lexical import Analyzer
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfsent.data.corpus import Corpus
-from selfsent.data.corpus.table import POSITIONS
+from selfsent.data.corpus.batch import POSITIONS
 from selfsent.display import counted, shortened
 from selfsent.report.maps import FEW, GROUPS, NONE, SEARCHED, map_of, names_of, sample
 from selfsent.report.pages import render

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from selfsent.data.corpus.table import POSITIONS
+from selfsent.data.corpus.batch import POSITIONS
 from selfsent.errors import SettingsError
 from selfsent.lexical.hybrid import top_k
 from selfsent.progress import SILENT, Counter, Progress

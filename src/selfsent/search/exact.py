@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from selfsent.data.corpus.table import PARTS, POSITIONS
+from selfsent.data.corpus.batch import PARTS, POSITIONS
 from selfsent.data.vector_files import VectorsFile, unit
 from selfsent.errors import ONE_STRING, SettingsError
 from selfsent.lexical import BM25, Analyzer, language_of

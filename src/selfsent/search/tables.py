@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from selfsent.data.corpus.table import POSITIONS
+from selfsent.data.corpus.batch import POSITIONS
 from selfsent.errors import SettingsError
 from selfsent.files import atomic_file
 from selfsent.search.vectors import ARROW_TYPES

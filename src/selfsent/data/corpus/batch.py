@@ -19,6 +19,10 @@ _T = TypeVar("_T")
 BATCH_ROWS, BATCH_CHARACTERS = 8192, 1 << 23
 KINDS: dict[str, type] = {kind.__name__: kind for kind in (bool, int, float, str)}
 """Types of cells that rows carry, by their names."""
+PARTS = ("sentence", "passage")
+"""Names of what texts are split into, and of the column with its place in the row."""
+POSITIONS = ("row", *PARTS)
+"""Columns with positions in the input."""
 _SHOWN_COLUMNS = 20
 TITLES = ("title", "headline", "heading", "subject", "summary", "topic", "short_description")
 QUESTIONS = ("question", "query")

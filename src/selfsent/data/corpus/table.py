@@ -59,12 +59,6 @@ def read_column(path: Path, column: int) -> Iterator[Any]:
             yield reader.get_batch(index).column(0)
 
 
-PARTS = ("sentence", "passage")
-"""Names of what texts are split into, and of the column with its place in the row."""
-POSITIONS = ("row", *PARTS)
-"""Columns with positions in the input."""
-
-
 class InputRows:
     """Maps rows of the input to rows of the corpus, and back.
 
