@@ -4,9 +4,7 @@ import pytest
 import selfsent
 import tiny
 from selfsent.errors import DataError, SettingsError
-from selfsent.evaluation import hold_out
-from selfsent.evaluation.hold_out import HoldOut, pair_groups, split_documents
-from selfsent.evaluation.tasks.context import ContextTask
+from selfsent.evaluation.hold_out import HoldOut, limited, pair_groups, split_documents
 
 
 @pytest.fixture
@@ -55,22 +53,27 @@ def test_split_keeps_documents_whole_and_holds_those_of_a_smaller_number(documen
     assert few < default < many
 
 
-def test_how_much_is_held_out_by_default(documents_of, monkeypatch):
-    """A fifth of few documents; of more a tenth, no fewer than the minimum, and no more than is scored."""
-    assert len(held_of(documents_of(160))) == 4 * 32
-    monkeypatch.setattr(hold_out, "HELD_MINIMUM", 50)
-    assert len(held_of(documents_of(160))) == 4 * 50
-    assert len(held_of(documents_of(600))) == 4 * 60
-    monkeypatch.setattr(hold_out, "HELD_MINIMUM", 2)
-    monkeypatch.setattr(hold_out, "HELD_SHARE", 0.5)
-    corpus = documents_of(60)
-    before = held_of(corpus)
-    monkeypatch.setattr(hold_out, "MAX_SENTENCES", 22)
-    held = held_of(corpus)
-    assert (len(before), len(held)) == (120, 20)
-    assert set(corpus.texts(held)) == set(ContextTask(corpus, before).texts)
-    monkeypatch.setattr(hold_out, "HELD_MINIMUM", 10)
-    assert len(held_of(corpus)) == 40
+@pytest.mark.parametrize(
+    ("documents", "sentences", "held"),
+    [
+        (160, 4, 32),  # a fifth of few
+        (999, 4, 200),
+        (1000, 4, 500),  # of more a tenth, no fewer than the minimum
+        (6000, 4, 600),
+        (30_000, 4, 2500),  # and no more than is scored
+        (6000, 40, 500),  # but for the minimum
+    ],
+)
+def test_how_much_is_held_out_by_default(numbered, documents, sentences, held):
+    assert len(held_of(numbered(documents, sentences))) == held * sentences
+
+
+def test_too_many_sentences_keep_the_documents_that_a_split_would_hold(numbered):
+    corpus = numbered(30_000, 4)
+    many = held_of(corpus, 3000)
+    assert limited(corpus, many).tolist() == held_of(corpus).tolist()
+    assert limited(corpus, many[:10_000]).tolist() == many[:10_000].tolist()
+    assert len(limited(numbered(3, 11_000), np.arange(33_000))) == 11_000  # a document larger than all that is scored
 
 
 def test_split_follows_documents_and_not_their_order(documents_of, corpus_of):

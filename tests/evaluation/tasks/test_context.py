@@ -4,7 +4,6 @@ from scipy.stats import hypergeom
 
 from naive.metrics import alike, context_ranks
 from selfsent.errors import DataError
-from selfsent.evaluation import hold_out
 from selfsent.evaluation.tasks import context
 from selfsent.evaluation.tasks.context import ContextTask, expected_reciprocal_rank
 from selfsent.scorers.load_scorer import load_scorer
@@ -42,10 +41,10 @@ def test_a_near_duplicate_is_neither_answer_nor_candidate(corpus_of):
     assert task.reciprocal_ranks(vectors)[0] == pytest.approx(1 / 2)
 
 
-def test_blocks_do_not_change_the_ranks(corpus, model, monkeypatch):
-    whole = task_of(corpus).score(load_scorer(model))
-    monkeypatch.setattr(context, "BLOCK", 100)
-    assert task_of(corpus).score(load_scorer(model)).score == pytest.approx(whole.score)
+def test_blocks_do_not_change_the_ranks(corpus, model):
+    task = task_of(corpus)
+    vectors = load_scorer(model)(task.texts)
+    assert task.reciprocal_ranks(vectors, block=100) == pytest.approx(task.reciprocal_ranks(vectors))
 
 
 def test_expected_rank_is_hypergeometric():
@@ -59,12 +58,11 @@ def test_expected_rank_is_hypergeometric():
     assert few == pytest.approx([1, 1 / 2, 1 / 10, 0])  # over all candidates it is the rank
 
 
-@pytest.mark.parametrize("candidates", [100, 20])
+@pytest.mark.parametrize("documents", [12, 40], ids=["fewer sentences than candidates", "more"])
 @pytest.mark.parametrize("value", [0.1, 0.0, np.nan])
-def test_vectors_that_say_nothing_score_nothing(corpus, candidates, value, monkeypatch):
-    monkeypatch.setattr(context, "CANDIDATES", candidates)
+def test_vectors_that_say_nothing_score_nothing(documents_of, documents, value):
     constant = load_scorer(lambda texts: np.full((len(texts), 33), value))
-    assert task_of(corpus).score(constant).score < 1
+    assert task_of(documents_of(documents)).score(constant).score < 1
 
 
 def test_random_vectors_score_chance(documents_of):
@@ -97,12 +95,8 @@ def test_near_duplicates_match_pairwise_comparison():
     assert found.tolist() == [[alike(a, b) for b in texts] for a in texts]
 
 
-def test_too_many_sentences_keep_whole_documents(corpus, monkeypatch):
-    monkeypatch.setattr(hold_out, "MAX_SENTENCES", 22)
-    task = task_of(corpus)
-    assert np.bincount(task.document).tolist() == [4] * 5
-    monkeypatch.setattr(hold_out, "MAX_SENTENCES", 3)
-    assert len(task_of(corpus).texts) == 4  # one document that is larger than all that is scored
+def test_too_many_sentences_keep_whole_documents(numbered):
+    assert np.bincount(task_of(numbered(1900, 6)).document).tolist() == [6] * 1666
 
 
 def test_text_without_neighbours_is_refused(corpus_of):

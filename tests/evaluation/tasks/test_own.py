@@ -4,19 +4,11 @@ import scipy.stats
 
 from naive.metrics import cosine
 from selfsent.errors import DataError
-from selfsent.evaluation.tasks import own
 from selfsent.evaluation.tasks.own import OWN, nearest_neighbours, v_measures
 from selfsent.scorers.load_scorer import load_scorer
 
 RNG = np.random.default_rng(0)
 TEXTS = [" ".join(RNG.choice([f"w{n}" for n in range(9)], 4)) for _ in range(30)]
-
-
-@pytest.fixture(autouse=True)
-def few_rows(monkeypatch):
-    monkeypatch.setattr(own, "ROWS", 400)
-    monkeypatch.setattr(own, "DRAWS", 4)
-    monkeypatch.setattr(own, "BLOCK", 7)
 
 
 @pytest.fixture
@@ -79,13 +71,13 @@ def test_labels_have_neighbours_and_groups_beside_the_accuracy(scored):
     assert (found.score, found.n) == (100, 40)
     assert found.metrics == pytest.approx({"nearest_neighbour": 100, "v_measure": 100})
     assert found.intervals["nearest_neighbour"] == (100, 100)
-    assert found.to_json()["v_measures"] == pytest.approx([100] * 4)
+    assert found.to_json()["v_measures"] == pytest.approx([100] * 10)
 
 
 def test_nearest_neighbours_by_hand():
     vectors, labels = RNG.standard_normal((40, 3)).astype(np.float32), RNG.integers(0, 3, 40)
     texts = [f"text {n % 31}" for n in range(40)]  # nine are there twice
-    found = nearest_neighbours(vectors, labels, texts)
+    found = nearest_neighbours(vectors, labels, texts, block_rows=7)
     for row in range(40):
         others = [n for n in range(40) if texts[n] != texts[row]]
         nearest = max(others, key=lambda n: cosine(vectors[row], vectors[n]))
@@ -98,11 +90,11 @@ def test_nearest_neighbours_by_hand():
 def test_groups_that_are_apart_have_a_v_measure_of_one():
     labels, noise = np.repeat([0, 1, 2], 30), RNG.standard_normal((90, 5)).astype(np.float32)
     vectors = np.eye(3, 5, dtype=np.float32)[labels] + 0.01 * noise
-    assert v_measures(vectors, labels) == pytest.approx([1.0] * 4)
-    random = v_measures(noise, labels)
+    assert v_measures(vectors, labels, draws=4, drawn_rows=400) == pytest.approx([1.0] * 4)
+    random = v_measures(noise, labels, draws=4, drawn_rows=400)
     assert max(random) < 0.3
     assert len(set(random)) > 1
-    assert v_measures(noise, labels) == random
+    assert v_measures(noise, labels, draws=4, drawn_rows=400) == random
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ from naive.metrics import average_precision, cosine, ranking_average_precision
 from selfsent.errors import DataError
 from selfsent.evaluation.datasets.declared import PAIR, DataSet, Rows, Store
 from selfsent.evaluation.suites import TASKS, evaluate
-from selfsent.evaluation.tasks import published
 from selfsent.evaluation.tasks.published import cross_validate, finds_its_row, folds, score_pairs
 from selfsent.scorers.load_scorer import load_scorer
 
@@ -201,10 +200,10 @@ def test_scidocs_counts_untitled_relevant_candidates_and_breaks_ties_by_descendi
     assert score.score == pytest.approx((100 / 6 + 100) / 2)
 
 
-def test_cqadupstack_ranks_a_forum_without_its_queries(put, model, monkeypatch):
-    monkeypatch.setattr(published, "DEPTH", 6)
-    texts = {"gis": sentences(30, 5), "tex": sentences(25, 6)}
-    gold = {"gis": {"0": ["4", "9"], "1": ["20"]}, "tex": {"3": ["7", "8", "9"]}}
+def test_cqadupstack_ranks_a_forum_without_its_queries(put, model):
+    texts = {"gis": sentences(140, 5, words=90), "tex": sentences(125, 6, words=90)}
+    many = [str(n) for n in range(4, 140, 9)]  # some of them beyond the hundredth place
+    gold = {"gis": {"0": many, "1": ["20"]}, "tex": {"3": ["7", "8", "9"]}}
     corpus = {forum: {str(n): text for n, text in enumerate(posts)} for forum, posts in texts.items()}
     put("cqadupstack/corpus.json", corpus)
     root = put("cqadupstack/retrieval_split.json", {"test": gold})
@@ -214,7 +213,7 @@ def test_cqadupstack_ranks_a_forum_without_its_queries(put, model, monkeypatch):
         pool, precisions = [n for n in range(len(posts)) if str(n) not in gold[forum]], []
         for query, relevant in gold[forum].items():
             found = similarities(model, [posts[int(query)]] * len(pool), [posts[n] for n in pool])
-            best = sorted(zip(found, pool, strict=True), key=lambda pair: -pair[0])[:6]
+            best = sorted(zip(found, pool, strict=True), key=lambda pair: -pair[0])[:100]
             labels = [int(str(n) in relevant) for _, n in best]
             precisions.append(average_precision_score(labels, [s for s, _ in best]) if 1 in labels else 0)
         forums.append(np.mean(precisions))

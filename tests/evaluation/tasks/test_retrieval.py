@@ -8,7 +8,6 @@ import selfsent
 from selfsent.errors import DataError
 from selfsent.evaluation.results import Result
 from selfsent.evaluation.side_by_side import side_by_side
-from selfsent.evaluation.tasks import retrieval
 from selfsent.evaluation.tasks.retrieval import KnownItemTask, RetrievalTask, first_finds_rest, text_finds_partner
 from selfsent.scorers.lexical import LexicalScorer
 from selfsent.scorers.scorer import Scorer
@@ -74,18 +73,16 @@ def test_figures_are_those_of_pytrec_eval_with_ties(seed, values):
 
 
 @pytest.mark.parametrize("depth", [1, 7, 40, DOCUMENTS - 1, DOCUMENTS])
-def test_ties_at_the_end_of_what_is_looked_at(depth, monkeypatch):
-    monkeypatch.setattr(retrieval, "DEPTH", depth)
+def test_ties_at_the_end_of_what_is_looked_at(depth):
     ids, grades, scores = made(values=3)
-    found = figures(task_of(ids, grades).score(Scores(scores)))
+    found = figures(task_of(ids, grades, depth=depth).score(Scores(scores)))
     assert found == pytest.approx(by_pytrec(ids, grades, scores, depth), abs=1e-6)
 
 
-def test_the_size_of_a_block_changes_nothing(monkeypatch):
+def test_the_size_of_a_block_changes_nothing():
     ids, grades, scores = made()
     whole = task_of(ids, grades).score(Scores(scores))
-    monkeypatch.setattr(retrieval, "BLOCK", 1)
-    assert figures(task_of(ids, grades).score(Scores(scores))) == figures(whole)
+    assert figures(task_of(ids, grades, block=1).score(Scores(scores))) == figures(whole)
 
 
 def test_documents_that_are_not_there_count_all_the_same():
@@ -98,12 +95,11 @@ def test_documents_that_are_not_there_count_all_the_same():
 
 
 @pytest.mark.parametrize("depth", [5, 1000])
-def test_a_query_does_not_find_itself(depth, monkeypatch):
-    monkeypatch.setattr(retrieval, "DEPTH", depth)
+def test_a_query_does_not_find_itself(depth):
     ids, grades, scores = made(values=10**6)
     itself = [row if row % 2 else -1 for row in range(QUERIES)]
     scores[np.arange(QUERIES), np.arange(QUERIES)] = 10**6
-    found = figures(task_of(ids, grades, itself=itself).score(Scores(scores)))
+    found = figures(task_of(ids, grades, itself=itself, depth=depth).score(Scores(scores)))
     assert found == pytest.approx(by_pytrec(ids, grades, scores, depth, itself), abs=1e-6)
 
 
@@ -214,11 +210,10 @@ def test_partners_are_looked_for_among_all_of_the_other_column(pairs):
     assert task.summary == "a text of “subject” finds its “body”: 2 queries among 4 texts"
 
 
-def test_a_query_among_the_texts_is_left_out_and_answers_are_always_among_them(pairs, monkeypatch):
+def test_a_query_among_the_texts_is_left_out_and_answers_are_always_among_them(pairs):
     task = text_finds_partner(pairs([("oak", "tree"), ("tree", "plant"), ("car", "wheels")]), np.array([0, 1]))
     assert task.queries == ["oak"]
-    monkeypatch.setattr(retrieval, "MOST", 4)
     corpus = pairs([(f"query {n}", f"answer {n}") for n in range(20)])
-    assert len(text_finds_partner(corpus, np.array([2, 3])).documents) == 4
-    task = text_finds_partner(corpus, np.arange(10, 16))
+    assert len(text_finds_partner(corpus, np.array([2, 3]), max_texts=4).documents) == 4
+    task = text_finds_partner(corpus, np.arange(10, 16), max_texts=4)
     assert task.documents == [f"answer {n}" for n in range(10, 16)]

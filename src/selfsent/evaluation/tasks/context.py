@@ -73,19 +73,20 @@ class ContextTask:
         """The scores of `tfidf` and `bm25`, with document frequencies of all sentences."""
         return {kind: self._score(LexicalScorer(kind)) for kind in LEXICAL}
 
-    def reciprocal_ranks(self, vectors: Any, texts: Any = None) -> Floats:
+    def reciprocal_ranks(self, vectors: Any, texts: Any = None, block: int = BLOCK) -> Floats:
         """The (expected) reciprocal rank of each query's answer, 0 beyond the cutoff.
 
         Args:
             vectors: (n, d) unit vectors of all sentences as queries; an array or a scipy sparse matrix.
             texts: (n, d) of the same sentences as candidates, if they differ.
+            block: maximum number of similarities in memory.
         """
-        texts, size, found = vectors if texts is None else texts, max(1, BLOCK // len(self.texts)), []
+        texts, size, found = vectors if texts is None else texts, max(1, block // len(self.texts)), []
         for start in range(0, len(self.queries), size):
-            block = self.queries[start : start + size]
-            line, answer = np.arange(len(block)), block + 1
-            similarity = inner(vectors[block], texts)
-            excluded = (self.near[block] + self.near[answer]).toarray().astype(bool)
+            queries = self.queries[start : start + size]
+            line, answer = np.arange(len(queries)), queries + 1
+            similarity = inner(vectors[queries], texts)
+            excluded = (self.near[queries] + self.near[answer]).toarray().astype(bool)
             excluded[line, answer] = True
             as_near = similarity >= similarity[line, answer][:, None] - TIE
             found.append(np.stack([(as_near & ~excluded).sum(1), (~excluded).sum(1)]))

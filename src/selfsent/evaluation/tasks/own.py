@@ -146,7 +146,7 @@ def score_labels(
     )
 
 
-def nearest_neighbours(vectors: Vectors, labels: Labels, texts: Sequence[str]) -> Floats:
+def nearest_neighbours(vectors: Vectors, labels: Labels, texts: Sequence[str], block_rows: int = BLOCK) -> Floats:
     """Whether the nearest row by cosine has the same label: (n,), averaged over ties.
 
     Rows with the same text are excluded: they would find each other with any vectors.
@@ -155,11 +155,12 @@ def nearest_neighbours(vectors: Vectors, labels: Labels, texts: Sequence[str]) -
         vectors: (n, d).
         labels: (n,).
         texts: (n,).
+        block_rows: rows compared at once.
     """
     rows, right = unit(vectors), np.zeros(len(vectors))
     text = np.unique(np.asarray(texts, dtype=object), return_inverse=True)[1]
-    for start in range(0, len(rows), BLOCK):
-        block = slice(start, start + BLOCK)
+    for start in range(0, len(rows), block_rows):
+        block = slice(start, start + block_rows)
         cosine = np.where(text[block, None] == text, -np.inf, rows[block] @ rows.T)
         best = cosine.max(1, keepdims=True)
         nearest = (cosine >= best - TIE) & np.isfinite(best)
@@ -168,7 +169,7 @@ def nearest_neighbours(vectors: Vectors, labels: Labels, texts: Sequence[str]) -
     return right
 
 
-def v_measures(vectors: Vectors, labels: Labels) -> list[float]:
+def v_measures(vectors: Vectors, labels: Labels, draws: int = DRAWS, drawn_rows: int = ROWS) -> list[float]:
     """The V-measure of each clustering, in 0 to 1.
 
     k-means follows MTEB (Muennighoff et al., 2023, arXiv:2210.07316; version 2 of its protocol): ten times, rows are
@@ -178,13 +179,15 @@ def v_measures(vectors: Vectors, labels: Labels) -> list[float]:
     Args:
         vectors: (n, d), not normalised.
         labels: (n,).
+        draws: number of clusterings.
+        drawn_rows: rows of each.
     """
     from sklearn.cluster import MiniBatchKMeans
     from sklearn.metrics import v_measure_score
 
     draw, found = random.Random(SEED), list[float]()
-    for _ in range(DRAWS):
-        rows = np.array(draw.choices(range(len(labels)), k=ROWS))
+    for _ in range(draws):
+        rows = np.array(draw.choices(range(len(labels)), k=drawn_rows))
         groups = MiniBatchKMeans(len(np.unique(labels)), batch_size=BATCH, n_init=1, random_state=SEED)
         found.append(float(v_measure_score(labels[rows], groups.fit_predict(vectors[rows]))))
     return found

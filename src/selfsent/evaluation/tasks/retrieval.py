@@ -53,6 +53,8 @@ class RetrievalTask:
         itself: (q,) index of the document equal to the query, which is excluded; -1 for none.
         of: name of the set, such as `cranfield, test`, for titles and the signature.
         warnings: one line each.
+        depth: last rank that counts, for the mean average precision.
+        block: maximum number of scores in memory.
 
     Raises:
         DataError: no query has an answer, or fewer than two documents.
@@ -75,8 +77,11 @@ class RetrievalTask:
         itself: Sequence[int] | None = None,
         of: str = "",
         warnings: tuple[str, ...] = (),
+        depth: int = DEPTH,
+        block: int = BLOCK,
     ) -> None:
         self.name, self.documents, self.of, self._warnings = name, documents, of, warnings
+        self._depth, self._block = depth, block
         count = len(documents)
         if count < 2:
             raise DataError(f"{of or name}: {count} document{'s' * (not count)} to search in; two are needed at least")
@@ -144,7 +149,7 @@ class RetrievalTask:
 
     def _measured(self, scorer: Scorer) -> Iterator[tuple[float, ...]]:
         """The metrics of each query."""
-        texts, size = [self.documents[index] for index in self._order], max(1, BLOCK // len(self.documents))
+        texts, size = [self.documents[index] for index in self._order], max(1, self._block // len(self.documents))
         queries, documents = scorer.query_document_vectors(self.queries, texts, search=True)
         columns = np.argsort(self._order)
         for start in range(0, len(self.queries), size):
@@ -157,7 +162,7 @@ class RetrievalTask:
                     for index, grade in grades.items()
                     if grade > 0 and index < len(columns) and index != itself
                 }
-                yield rank_metrics(ranks, grades)
+                yield rank_metrics(ranks, grades, self._depth)
 
     @cached_property
     def _data(self) -> str:
@@ -175,10 +180,10 @@ def _rank(scores: NDArray[np.float32], column: int) -> int:
     return 1 + int(np.count_nonzero(scores > own) + np.count_nonzero(scores[:column] == own))
 
 
-def rank_metrics(ranks: Mapping[int, float], grades: Mapping[int, float]) -> tuple[float, ...]:
+def rank_metrics(ranks: Mapping[int, float], grades: Mapping[int, float], depth: int = DEPTH) -> tuple[float, ...]:
     """nDCG@10, MRR@10, recall@100 and average precision, by the grades of answers at their ranks, and of all."""
     ideal = sorted((grade for grade in grades.values() if grade > 0), reverse=True)
-    found = {rank: grade for rank, grade in ranks.items() if rank <= DEPTH}
+    found = {rank: grade for rank, grade in ranks.items() if rank <= depth}
     hits = np.array(sorted(found))
     first = hits[0] if len(hits) and hits[0] <= MRR_AT else np.inf
     precision = np.sum(np.arange(1, len(hits) + 1) / hits) / len(ideal)
@@ -237,22 +242,24 @@ def first_finds_rest(documents: Sequence[Sequence[str]]) -> KnownItemTask:
     return KnownItemTask(relation, [long[row][1] for row in kept], answers)
 
 
-def text_finds_partner(pairs: Corpus, rows: NDArray[np.int64]) -> KnownItemTask:
+def text_finds_partner(pairs: Corpus, rows: NDArray[np.int64], max_texts: int = MOST) -> KnownItemTask:
     """The first text of each given row must find its partners among the second texts of all rows.
 
     Args:
         pairs: rows of two or more texts.
-        rows: rows of the queries. Texts of other rows are searched, too, up to MOST.
+        rows: rows of the queries. Texts of other rows are searched, too.
+        max_texts: maximum number of texts to search, unless more are answers.
 
     Raises:
         DataError: fewer than two different partners.
     """
     one, other = pairs.input_columns[:2]
-    others = np.random.default_rng(0).permutation(np.setdiff1d(np.arange(len(pairs)), rows))[:MOST]
+    others = np.random.default_rng(0).permutation(np.setdiff1d(np.arange(len(pairs)), rows))[:max_texts]
     partners = pairs.texts(rows, other)
     index = {text: number for number, text in enumerate(dict.fromkeys([*partners, *pairs.texts(others, other)]))}
     answers: dict[str, set[int]] = {}
     for query, partner in zip(pairs.texts(rows, one), partners, strict=True):
         if query not in index:  # it would find itself
             answers.setdefault(query, set()).add(index[partner])
-    return KnownItemTask(f"a text of “{one}” finds its “{other}”", [*index][: max(MOST, len(set(partners)))], answers)
+    texts = [*index][: max(max_texts, len(set(partners)))]
+    return KnownItemTask(f"a text of “{one}” finds its “{other}”", texts, answers)
