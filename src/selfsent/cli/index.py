@@ -1,4 +1,4 @@
-"""`selfsent index`: build, add, delete, compact."""
+"""`selfsent index`: build, add, delete, compact, map."""
 
 from __future__ import annotations
 
@@ -173,6 +173,42 @@ class IndexCompact(Command):
 
 
 @dataclass(kw_only=True)
+class IndexMap(Command):
+    """Ask an index with another encoder than its texts were encoded with, by a map of its query vectors.
+
+      selfsent adapt --from all-minilm --to all-mpnet --sample tickets.csv --output mpnet.safetensors
+      selfsent index map tickets.index mpnet.safetensors
+      selfsent index map tickets.index --remove
+
+    search and serve encode queries with the new encoder then. Rows are added with the old one, as before.
+    """
+
+    index: str = CHANGED
+    adapter: str | None = setting(None, "what selfsent adapt --from OLD --to NEW wrote", positional=True, nargs="?")
+    model: str | None = setting(None, "where the new encoder is now (default: where it was)")
+    remove: bool = setting(False, "take the map out: queries are encoded as before")
+
+    def run(self) -> None:
+        """Record the map, or take it out."""
+        from selfsent.index import Index
+        from selfsent.index.query_map import QueryMap
+
+        if (self.adapter is None) != self.remove:
+            raise SettingsError("give the file of a map, or --remove, and not both")
+        if self.model and self.remove:
+            raise SettingsError("`model` goes with the file of a map: leave it out")
+        index, query_map = Index(self.index), None
+        if self.adapter is not None:
+            query_map = QueryMap.load(Path(self.adapter))
+            name = full_name(self.model) if self.model else query_map.about.model
+            query_map = dataclasses.replace(query_map, about=dataclasses.replace(query_map.about, model=name))
+        elif index.query_map is None:
+            notice(f"{self.index} has no map")
+        index.set_query_map(query_map)
+        notice(f"queries of {self.index} are encoded by {index.query_model}{' and mapped' if query_map else ''}")
+
+
+@dataclass(kw_only=True)
 class Index(WithVectors, Sized):
     """Build an index of a corpus for quick searches, or change one.
 
@@ -180,6 +216,7 @@ class Index(WithVectors, Sized):
       selfsent index add tickets.index today.csv
       selfsent index delete tickets.index T-17 T-23
       selfsent index compact tickets.index
+      selfsent index map tickets.index mpnet.safetensors
 
     Each of these has its own --help. Without one of these words, the options below are those of build and, with the
     deprecated flags --add, --delete and --compact, of the others.
@@ -190,12 +227,13 @@ class Index(WithVectors, Sized):
         "add": IndexAdd,
         "delete": IndexDelete,
         "compact": IndexCompact,
+        "map": IndexMap,
     }
     main_options = "output text_column id_column keep overwrite"
     usage = (
         "selfsent index build MODEL CORPUS [CORPUS ...] --output DIR [options]\n"
         "       selfsent index add DIR CORPUS [CORPUS ...] [options]\n"
-        "       selfsent index delete DIR ID [ID ...] | compact DIR"
+        "       selfsent index delete DIR ID [ID ...] | compact DIR | map DIR [ADAPTER] [options]"
     )
 
     words: tuple[str, ...] = setting(

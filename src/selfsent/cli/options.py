@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypedDict
 
 from selfsent.cli.console import notice
-from selfsent.errors import BaseEncoderError, Interrupted, SettingsError
+from selfsent.errors import BaseEncoderError, DataError, Interrupted, SettingsError
 from selfsent.settings import CorpusOptions, PairOptions, check_limits, setting
 
 if TYPE_CHECKING:
     from selfsent.data.corpus import Corpus
     from selfsent.index import Index
+    from selfsent.index.query_map import QueryMap
     from selfsent.models.encoding import Model
 
 
@@ -282,24 +283,38 @@ class Asking(Encoding):
     """A command that encodes queries for an index."""
 
     model: str | None = setting(
-        None, "where the model of the index is now (default: where it was), or a student of it", needs="index"
+        None,
+        "where the model of the index is now (default: where it was), a student of it, or one that is mapped",
+        needs="index",
     )
 
-    def encoder_of(self, index: Index) -> Model:
-        """The encoder of the queries of an index, by its stored name or `--model`.
+    def encoder_of(self, index: Index) -> tuple[Model, QueryMap | None]:
+        """The encoder of the queries of an index, by its stored name or `--model`, and the map of its vectors, if any.
 
         Raises:
             BaseEncoderError: the encoder is not found.
             DataError: another encoder.
         """
+        query_map = index.query_map
         name, seen = self.model or index.query_model, list[str]()
         try:
-            model = self.load(name, None, seen, index.size)
+            if query_map is not None and self.model:
+                from selfsent.models.fingerprint import fingerprint
+                from selfsent.models.opening import open_encoder
+
+                # The encoder of the texts still asks without the map.
+                query_map = query_map if fingerprint(open_encoder(name)) == query_map.about.fingerprint else None
+            model = self.load(name, None, seen, None if query_map else index.size)
         except BaseEncoderError as error:
             hint = "" if self.model else f"; the index {index.path} was made with it: say with --model where it is now"
             raise BaseEncoderError(f"{error}{hint}") from None
-        index.check_model(seen[0], full_name(name), model.space)
-        return model
+        if query_map is None:
+            index.check_model(seen[0], full_name(name), model.space)
+        elif seen[0] != query_map.about.fingerprint:
+            problem = f"{name} is not as it was when the map of {index.path} was learned"
+            advice = f"learn it again with selfsent adapt --from {index.model} --to {name}, or take it out"
+            raise DataError(f"{problem}: {advice} with selfsent index map {index.path} --remove")
+        return model, query_map
 
 
 def is_text(name: str) -> bool:

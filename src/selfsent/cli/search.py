@@ -219,8 +219,9 @@ class Search(Results, Asking):
         weight = index.lexical_weight if self.lexical_weight is None else self.lexical_weight
         if reranker and self.lexical_weight is None:
             weight = reranker.lexical_weight
-        encoder = self.encoder_of(index)
+        encoder, query_map = self.encoder_of(index)
         vectors = encode(encoder, queries, side="query")
+        vectors = vectors if query_map is None else query_map(vectors)
         about: dict[str, Any] = {"index": self.index, "lexical_weight": weight, "language": index.language or "none"}
         if self.answer_rate is not None:
             about |= calibrated(index, encoder, weight).about(self.answer_rate)

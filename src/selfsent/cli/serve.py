@@ -61,8 +61,8 @@ class Serve(Limits, Asking):
         except ImportError:
             raise SettingsError(f"serve needs a web server: {install('serve')}") from None
         listening, index = listen(self.host, self.port), Index(Path(self.index))
-        encoder = self.encoder_of(index)
-        engine = Engine(index, encoder, self.answer_rate)
+        encoder, query_map = self.encoder_of(index)
+        engine = Engine(index, encoder, self.answer_rate, query_map)
         if self.answer_rate is not None:
             calibrated(index, encoder, index.lexical_weight).cutoff(self.answer_rate)
         if not token and not local:

@@ -64,6 +64,7 @@ def calibrate(
     """
     weight = index.lexical_weight if lexical_weight is None else float(lexical_weight)
     check_weight(weight)
+    index.refuse_map("scores of mapped queries are not calibrated")
     model = open_encoder(encoder or index.query_model)
     index.check_model(fingerprint(model), str(name_of(encoder or index.query_model)), model.space)
     if model.embedding_size > index.size:

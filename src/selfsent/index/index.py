@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     import sqlite3
 
     from selfsent.data.corpus import Corpus
+    from selfsent.index.query_map import QueryMap
     from selfsent.models.encoding import Model
     from selfsent.scorers.rerank import Reranker
 
@@ -219,8 +220,30 @@ class Index:
 
     @property
     def query_model(self) -> str:
-        """Name of the encoder of queries: the encoder of the texts, or a student of it."""
+        """Name of the encoder of queries: of the texts, too, or a student of that, or one whose vectors are mapped."""
+        if (query_map := self.query_map) is not None:
+            return query_map.about.model
         return str(self._files.manifest.get("query_model") or self.model)
+
+    @property
+    def query_map(self) -> QueryMap | None:
+        """The map of queries of another encoder, if one is recorded: `search` takes vectors that went through it."""
+        with self._reading() as (_, _, snapshot):
+            return snapshot.query_map
+
+    def set_query_map(self, query_map: QueryMap | None) -> None:
+        """Record a map of queries of another encoder, from `selfsent adapt --from OLD --to NEW`; None takes it out.
+
+        Raises:
+            DataError: it leads to vectors of another encoder than the index holds.
+            OutputError: it cannot be written.
+
+        Example:
+            >>> index.set_query_map(QueryMap.load("new.safetensors"))  # doctest: +SKIP
+            >>> index.search(index.query_map(new.encode_query([query])), texts=[query])  # doctest: +SKIP
+        """
+        writer.set_query_map(self._files, query_map)
+        self.refresh()
 
     @property
     def size(self) -> int:
@@ -326,7 +349,9 @@ class Index:
         if texts is not None and len(texts) != len(queries):
             raise SettingsError(f"{len(queries)} vectors of queries were given, and {len(texts)} texts of them")
         if queries.shape[1] != self.size:
-            raise SettingsError(f"vectors of queries have {queries.shape[1]} numbers, those of {self.path} {self.size}")
+            hint = "" if self.query_map is None else ": give those that `query_map` makes"
+            problem = f"vectors of queries have {queries.shape[1]} numbers, those of {self.path} {self.size}"
+            raise SettingsError(problem + hint)
         vectors = unit(np.ascontiguousarray(queries, np.float32))
         reranker: Reranker | None = None
         if answer_rate is not None:
@@ -367,6 +392,7 @@ class Index:
             DataError: the file is damaged.
         """
         weight = self.lexical_weight if lexical_weight is None else float(lexical_weight)
+        self.refuse_map("answer rates are measured without a map")
         with self._reading() as (files, _, snapshot):
             found = [each for each in read_calibrations(files.path) if each.lexical_weight == weight]
             if not found or not found[0].is_current(snapshot.count, snapshot.rows):
@@ -374,6 +400,16 @@ class Index:
                 advice = "measure it by selfsent.calibrate, or search once with selfsent search --answer-rate"
                 raise SettingsError(f"{self.path} {why} for a weight of words of {weight:g}: {advice}")
         return found[0]
+
+    def refuse_map(self, what: str) -> None:
+        """Reject an index whose queries are mapped.
+
+        Raises:
+            SettingsError: they are.
+        """
+        if self.query_map is not None:
+            advice = f"leave out `answer_rate`, or take the map out with selfsent index map {self.path} --remove"
+            raise SettingsError(f"{what}: {advice}")
 
     def sample(self, most: int) -> tuple[list[str], NDArray[np.float32]]:
         """Texts (n,) of the index and their vectors (n, d), evenly spread over it; all if there are no more."""

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfsent.index.files import IndexFiles, condition
+from selfsent.index.query_map import QueryMap
 from selfsent.lexical.bm25 import BM25Stats, saturated, score_postings
 from selfsent.lexical.hybrid import fuse
 
@@ -61,6 +62,11 @@ class Snapshot:
     def __init__(self, files: IndexFiles, db: sqlite3.Connection) -> None:
         self._files, self._ivf = files, files.ivf
         self.version, self.rows = db.execute("SELECT version, rows FROM state").fetchone()
+        try:
+            self.query_map = QueryMap.read(db)
+            """The map of queries of another encoder, if there is one."""
+        except (ValueError, KeyError, TypeError) as error:
+            raise files.damaged(f"its map of queries: {error!r}") from error
         blocks = db.execute("SELECT lengths, vectors FROM blocks ORDER BY start").fetchall()
         lengths = np.frombuffer(b"".join(each for each, _ in blocks), np.int32).astype(np.float32)
         unindexed = np.frombuffer(b"".join(each for _, each in blocks if each is not None), np.float16)

@@ -31,10 +31,12 @@ from selfsent.index.files import (
     segment_version,
     sql_columns_of,
 )
+from selfsent.index.query_map import QueryMap
 from selfsent.index.rows import TOGETHER, PostingsWriter, RowWriter
 from selfsent.index.snapshot import Snapshot
 from selfsent.integrity import signed
 from selfsent.lexical import Analyzer
+from selfsent.models.fingerprint import share_space
 from selfsent.progress import SILENT, Progress
 from selfsent.search.exact import corpus_language
 from selfsent.search.ivf import IVF, Bits, training_rows
@@ -198,6 +200,30 @@ def delete(files: IndexFiles, ids: Iterable[Any]) -> int:
     return removed
 
 
+def set_query_map(files: IndexFiles, query_map: QueryMap | None) -> None:
+    """Record the map of another encoder's queries, in place of an earlier one; None takes it out.
+
+    Raises:
+        DataError: it leads to vectors of another encoder than the index holds, or the index is damaged.
+        OutputError: it cannot be written.
+    """
+    if query_map is not None:
+        about, old = query_map.about, (str(files.manifest["fingerprint"]), str(files.manifest.get("space", "")))
+        if not (about.space and about.fingerprint):
+            problem = f"the map is between vectors of {about.old} and {about.model}, which no model here makes"
+            raise DataError(f"{problem}: apply it yourself, by QueryMap.load(path)(queries)")
+        if not share_space((about.space, ""), old) or query_map.size < files.size:
+            what = f"the map leads to {query_map.size} numbers of {about.old}"
+            problem = f"{what}, and {files.path} holds {files.size} of {files.manifest['model']}"
+            raise DataError(f"{problem}: learn one with selfsent adapt --from {files.manifest['model']}")
+        query_map = query_map.cut(files.size)
+    with _writing(_upgraded(files)) as (files, db):
+        if query_map is None:
+            QueryMap.remove(db)
+        else:
+            query_map.write(db)
+
+
 def compact(files: IndexFiles) -> None:
     """Write the next segment version: without deleted texts, with all vectors in IVF lists and one block of postings.
 
@@ -213,6 +239,8 @@ def compact(files: IndexFiles) -> None:
         old = np.flatnonzero(snapshot.alive)
         with _new_segment(temporary, files.manifest) as (other, add_ivf):
             other.execute("UPDATE state SET version = ?, rows = ?", (snapshot.version + 1, snapshot.rows))
+            if snapshot.query_map is not None:
+                snapshot.query_map.write(other)
             texts = db.execute("SELECT doc_id, key, text FROM texts ORDER BY doc_id")
             kept_texts = ((int(new[doc_id]), *rest) for doc_id, *rest in texts)
             other.executemany("INSERT INTO texts VALUES(?, ?, ?)", kept_texts)

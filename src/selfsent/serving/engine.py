@@ -23,6 +23,7 @@ from selfsent.serving.batches import CHARACTERS, TOGETHER
 from selfsent.serving.requests import EmbeddingsRequest, SearchRequest
 
 if TYPE_CHECKING:
+    from selfsent.index.query_map import QueryMap
     from selfsent.models.encoding import Model
 
 Piece = SearchRequest | EmbeddingsRequest
@@ -49,21 +50,31 @@ class Engine:
 
     Args:
         index: to search.
-        encoder: of the index.
+        encoder: of queries.
         answer_rate: of searches that give none; None to show all hits.
+        query_map: of its vectors to those of the index, if they are of another encoder. `/v1/embeddings` gives the
+            encoder's own vectors.
     """
 
-    def __init__(self, index: Index, encoder: Model, answer_rate: float | None = None) -> None:
+    def __init__(
+        self,
+        index: Index,
+        encoder: Model,
+        answer_rate: float | None = None,
+        query_map: QueryMap | None = None,
+    ) -> None:
         self._answer_rate = answer_rate
         # A thread that encodes may not end the other's dropout.
         self.index, self._encoder = index, encoder if isinstance(encoder, Table) else encoder.eval()
+        self._map = query_map
         self._encoding = threading.Lock()  # tokenizers of transformers are for one thread
 
     @property
     def model(self) -> str:
         """The name of the encoder, without the folders above a directory."""
-        path = Path(self.index.model)
-        return "/".join(path.parts[-2:]) if path.is_absolute() else self.index.model
+        name = self.index.model if self._map is None else self._map.about.model
+        path = Path(name)
+        return "/".join(path.parts[-2:]) if path.is_absolute() else name
 
     @property
     def about(self) -> dict[str, Any]:
@@ -114,6 +125,7 @@ class Engine:
         with self._encoding:
             vectors = encode(self._encoder, texts, side="query")
             about = self._rate(one)
+        vectors = vectors if self._map is None else self._map(vectors)
         with self.index.snapshot():
             found = self.index.search(
                 vectors, one.top, texts, one.lexical_weight, where=one.where, answer_rate=one.answer_rate
