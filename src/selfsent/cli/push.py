@@ -64,7 +64,9 @@ class Push(Asking):
         from selfsent.push.check import check, exam_of
 
         queries, answers = exam_of(index)
-        vectors = unit(encode(self.encoder_of(index), queries, side="query"))
+        encoder, query_map = self.encoder_of(index)
+        vectors = encode(encoder, queries, side="query")
+        vectors = unit(vectors) if query_map is None else query_map(vectors)
         found = check(index, target, address, queries, vectors, answers)
         line = f"{counted(found.queries, 'query', 'queries')}: {found.same:.1%} with the same first ten, overlap"
         show(f"{line} {found.overlap:.1%}")
