@@ -1,4 +1,5 @@
 import pickle
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -7,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import tiny
-from selfsent.encoding import BatchEncoder, _loaded
+from selfsent.encoding import BatchEncoder
 from selfsent.errors import CorpusError, SettingsError
 from selfsent.models.encoding import encode
 from selfsent.models.loading import load_encoder
@@ -75,21 +76,20 @@ def test_what_is_taken_out_is_no_part_of_the_text(base):
     np.testing.assert_array_equal(taken.vectors([f"{text} https://a.b/c"]), plain.vectors([text]))
 
 
-def test_it_is_small_loads_its_model_once_and_not_before_it_must(base):
-    _loaded.cache_clear()
-    sent = pickle.dumps(BatchEncoder(base, fast=True))
+def test_it_is_small_loads_its_model_once_and_not_before_it_must(base, tmp_path, monkeypatch):
+    place, loads = shutil.copytree(base, tmp_path / "model"), []
+    monkeypatch.setattr("selfsent.models.loading.load_encoder", lambda name: loads.append(name) or load_encoder(name))
+    sent = pickle.dumps(BatchEncoder(place, fast=True))
     assert len(sent) < 1000
     encoder, twin = pickle.loads(sent), pickle.loads(sent)
-    assert _loaded.cache_info().currsize == 0
+    assert not loads
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(lambda e: e.vectors(TEXTS), [encoder, twin] * 4))
-    assert _loaded.cache_info().misses == 1
+    assert loads == [str(place)]
     assert all(np.array_equal(each, found[0]) for each in found)
 
 
 def test_a_model_that_was_trained_again_in_its_place_is_loaded_again(base, base_of, tmp_path):
-    import shutil
-
     place = shutil.copytree(base, tmp_path / "model")
     texts = tiny.make_sentences(3)
     before = BatchEncoder(place).vectors(texts)

@@ -43,22 +43,25 @@ def test_every_token_another_and_the_rest_as_it_was_written(base_of, views):
     )
 
 
-def test_guesses_are_those_of_transformers(base_of):
+def test_guesses_are_those_of_transformers(base_of, views):
     from transformers import AutoModelForMaskedLM
 
-    refiller = Refiller(str(base_of("bert")), 0.2, True)
-    model = AutoModelForMaskedLM.from_pretrained(base_of("bert")).eval()
-    ids = [np.array(refiller.model.tokenizer(text, add_special_tokens=False)["input_ids"]) for text in TEXTS[:6]]
-    hidden = [refiller._hidden(one, row, 3) for row, one in enumerate(ids)]
-    found = refiller._guesses(ids, hidden, np.arange(6), 3)
-    for one, where, guessed in zip(ids, hidden, found, strict=True):
-        whole = [*refiller.template.prefix, *np.where(where, refiller.mask, one), *refiller.template.suffix]
+    refiller = Refiller(str(base_of("bert")), 0.3, True)
+    model, tokenizer = AutoModelForMaskedLM.from_pretrained(base_of("bert")).eval(), refiller.model.tokenizer
+    words = [word for text in TEXTS for word in text.split() if len(tokenizer.tokenize(word)) == 1]
+    texts = [" ".join(words[start : start + 7]) for start in range(0, len(words), 7)]  # a word is a token
+    kinds = torch.from_numpy(refiller.vocabulary.kinds)
+    for text, view in zip(texts, views.through(refiller.change, texts), strict=True):
+        hidden = np.array([a != b for a, b in zip(text.split(), view.split(), strict=True)])
+        assert hidden.any()
+        ids = np.array(tokenizer(text)["input_ids"])
+        own = ids[1:-1][hidden]
+        ids[1:-1][hidden] = tokenizer.mask_token_id
         with torch.no_grad():
-            logits = model(torch.tensor([whole])).logits[0, 1:-1][torch.from_numpy(where)]
-        for place, guess, own in zip(logits, guessed, one[where], strict=True):
-            kinds = refiller.vocabulary.kinds
-            place[torch.from_numpy((kinds != kinds[own]) | (np.arange(len(place)) == own))] = -torch.inf
-            assert guess == int(place.argmax())
+            logits = model(torch.from_numpy(ids)[None]).logits[0, 1:-1][torch.from_numpy(hidden)]
+        logits[:, kinds != 0] = -torch.inf  # a word for a word
+        logits[np.arange(len(own)), own] = -torch.inf
+        assert np.array(view.split())[hidden].tolist() == tokenizer.convert_ids_to_tokens(logits.argmax(1).tolist())
 
 
 def test_a_model_that_cannot_guess(base_of, tmp_path):

@@ -212,13 +212,14 @@ def test_views_read_the_candidates_of_what_asks(learner_of):
     learner = learner_of("neighbours", positives="title,document", mined=2, kept=0.0)
     batches = tiny.make_batches(learner, options.views(), Settings(batch_size=8, seed=3), sentences)
     batches.mined = np.arange(48).reshape(24, 2) // 4 % 6 * 4  # firsts of documents
-    rows = np.array([5, 10, 3, 21, 14, 0, 17, 9])
-    first, _, *mined = (view.given_documents for view in batches.views_of(rows, 0))
-    asked = batches._asked(rows, 0)
+    batches.labels = np.arange(24)  # so that a batch tells the row that asks
+    rows, [(views, labels)] = batches.rows_at(0), batches.micro_batches(0)
+    first, _, *mined = (view.given_documents for view in views)
+    asked = labels.numpy()
     assert first.tolist() == (rows // 4).tolist()
     assert set(asked - rows // 4 * 4) > {0}
     assert 0 < (asked != rows).sum() < len(rows)
     assert [part.tolist() for part in mined] == (batches.mined[asked].T // 4).tolist()
-    lengths = batches.views_of(rows, 0)[2].given_lengths - 2
+    lengths = views[2].given_lengths - 2
     whole = batches.tables[0].lengths(np.arange(24)).reshape(6, 4).sum(1)
     assert lengths.tolist() == whole[batches.mined[asked, 0] // 4].tolist()

@@ -7,12 +7,13 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import onnxruntime
 import pytest
+import torch
 from tokenizers import Tokenizer
 
 import tiny
 from selfsent.errors import OutputError, SettingsError
-from selfsent.models import export as module
 from selfsent.models.encoding import encode
 from selfsent.models.export import export
 from selfsent.models.loading import load_encoder
@@ -35,13 +36,15 @@ def exported(encoder, tmp_path_factory):
 @pytest.fixture
 def ready_made(exported, monkeypatch):
     """A graph that is there already instead of a new one: of the encoder above, without normalisation."""
-    monkeypatch.setattr(
-        module, "_to_onnx", lambda model, path, normalize: shutil.copy(exported[0] / "model.onnx", path)
-    )
+    graph = exported[0] / "model.onnx"
+    monkeypatch.setattr(torch.onnx, "export", lambda modules, inputs, path, **how: shutil.copy(graph, path))
 
 
-def vectors_of(directory, texts):
-    return module._encode(directory / "model.onnx", Tokenizer.from_file(str(directory / "tokenizer.json")), texts)
+def vectors_of(directory, texts, **left_out):
+    encoded = Tokenizer.from_file(str(directory / "tokenizer.json")).encode_batch(texts)
+    inputs = {"input_ids": [one.ids for one in encoded], "attention_mask": [one.attention_mask for one in encoded]}
+    session = onnxruntime.InferenceSession(str(directory / "model.onnx"), providers=["CPUExecutionProvider"])
+    return session.run(None, {name: np.array(each) for name, each in (inputs | left_out).items()})[0]
 
 
 def test_the_graph_gives_the_vectors_of_torch(encoder, exported):
@@ -71,16 +74,6 @@ def test_the_ten_lines_of_the_documentation(encoder, exported):
     np.testing.assert_allclose(json.loads(done.stdout), expected, atol=1e-4 * np.linalg.norm(expected))
 
 
-def test_vectors_of_length_one(encoder):
-    import torch
-
-    ids = torch.tensor([[5, 9, 11], [7, 8, 9]])
-    modules = list(encoder.sentence_transformer)
-    plain, unit = (module._Graph(modules, normalize)(ids, torch.ones_like(ids)) for normalize in (False, True))
-    torch.testing.assert_close(unit, plain / plain.norm(dim=1, keepdim=True))
-    assert not torch.allclose(plain, unit)
-
-
 def test_a_graph_with_other_vectors_is_not_written(encoder, ready_made, tmp_path):
     other = encoder.twin()
     other.transformer.embeddings.word_embeddings.weight.data *= 1.01
@@ -98,22 +91,21 @@ def test_what_cannot_be_done_is_refused(encoder, tmp_path, monkeypatch):
         export(encoder, tmp_path / "v")
 
 
-@pytest.mark.parametrize("pooling", ["mean", "cls"])
-def test_prompts_that_the_pooling_leaves_out(base_of, tmp_path, pooling):
+@pytest.mark.parametrize(("pooling", "unit"), [("mean", False), ("cls", True)])
+def test_prompts_that_the_pooling_leaves_out_and_vectors_of_length_one(base_of, tmp_path, pooling, unit):
     model = load_encoder(base_of("bert", initializer_range=0.5, num_hidden_layers=1), pooling).eval()
     model.pooling_module.include_prompt = False
     prompts = {"query": "bidi gafo: ", "document": "ka: "}
     model.sentence_transformer.prompts = prompts
-    export(model, tmp_path / "graph")
+    assert export(model, tmp_path / "graph", unit).normalized is unit
     about = json.loads((tmp_path / "graph" / "export.json").read_text())
     assert about["prompts"] == {"text": "", **prompts}
     assert about["left_out"]["query"] > about["left_out"]["document"] > about["left_out"]["text"] == 0
-    tokenizer = Tokenizer.from_file(str(tmp_path / "graph" / "tokenizer.json"))
     texts = ["ba", *tiny.make_sentences(5), "ko mi " * 300]
     for side in ("query", "document"):
-        expected = model.sentence_transformer.encode(texts, prompt=prompts[side])
+        expected = model.sentence_transformer.encode(texts, prompt=prompts[side], normalize_embeddings=unit)
         asked = [prompts[side] + text for text in texts]
-        found = module._encode(tmp_path / "graph" / "model.onnx", tokenizer, asked, about["left_out"][side])
+        found = vectors_of(tmp_path / "graph", asked, left_out=[about["left_out"][side]])
         np.testing.assert_allclose(found, expected, atol=1e-4 * np.linalg.norm(expected, axis=1).min())
 
 
@@ -124,12 +116,14 @@ def test_a_fresh_home_holds_our_own_folders_alone(exported, tmp_path):
     code = f"""
 import selfsent
 from pathlib import Path
-from tokenizers import Tokenizer
-from selfsent.models.export import _encode
+import numpy
+from selfsent.models import export
+import onnxruntime
 corpus = selfsent.read_corpus({str(tmp_path / "t.txt")!r})
 selfsent.pairs("bundled", corpus)
-folder = Path({str(exported[0])!r})
-_encode(folder / "model.onnx", Tokenizer.from_file(str(folder / "tokenizer.json")), ["one text"])
+graph = Path({str(exported[0])!r}) / "model.onnx"
+session = onnxruntime.InferenceSession(str(graph), providers=["CPUExecutionProvider"])
+session.run(None, dict.fromkeys(("input_ids", "attention_mask"), numpy.ones((1, 3), numpy.int64)))
 """
     left_out = ("SELFSENT_CACHE", "XDG_CACHE_HOME", "ORT_DISABLE_TELEMETRY")
     environment = {name: value for name, value in os.environ.items() if name not in left_out}

@@ -11,12 +11,11 @@ from selfsent.methods import METHODS, get_method
 from selfsent.methods.method import NEW_STATIC, STATIC, STATIC_STEPS
 from selfsent.models.base_info import BaseInfo
 from selfsent.models.loading import load_encoder
-from selfsent.progress import SILENT, Progress
-from selfsent.training import fit
+from selfsent.progress import SILENT
 from selfsent.training.defaults import LARGE
 from selfsent.training.fit import fitted
 from selfsent.training.plan import Plan, config_of, default_plan
-from selfsent.training.prepared import PreparedRun, rows_with_neighbours
+from selfsent.training.prepared import rows_with_neighbours
 
 STEPPING = [method for method in METHODS.values() if not method.closed_form]
 NEEDED = {"distil": {"teacher": "bundled-raw"}}
@@ -135,18 +134,20 @@ def test_texts_of_no_token_are_left_out(tmp_path):
         train(["\ufffd", "\ufffd\ufffd"], "ct", "bundled", tmp_path / "none", steps=1, quiet=True)
 
 
-def test_max_length_may_exceed_512_tokens(base_of, tmp_path):
+def test_max_length_may_exceed_512_tokens(base_of, tmp_path, monkeypatch):
     base = base_of("modernbert", max_position_embeddings=2048)
     tokenizer = tiny.make_tokenizer("byte pairs")
     tokenizer.model_max_length = 2048
     tokenizer.save_pretrained(base)
     texts = [" ".join(tiny.make_sentences(150, seed)) for seed in range(4)]
-    plan = Plan.resolve(get_method("mlm"), base, max_length=1000, batch_size=2, steps=1)
-    corpus = read_corpus(texts, cache=tmp_path)
-    _, learner = fit._model_and_learner(plan)
-    batches = fit._batches(PreparedRun(corpus, plan, np.arange(4)), learner, Progress())
-    assert batches.settings.max_length == 1000
-    assert max(int(view.lengths.max()) for (views, *_) in batches.micro_batches(0, "cpu") for view in views) == 1000
+    read, learner = [], get_method("mlm").learner
+    forward = learner.forward
+    monkeypatch.setattr(
+        learner, "forward", lambda self, views, *more: read.extend(views) or forward(self, views, *more)
+    )
+    run = train(texts, "mlm", base, tmp_path / "run", max_length=1000, batch_size=2, steps=1, hold_out=0, quiet=True)
+    assert run.record["config"]["settings"]["max_length"] == 1000
+    assert max(int(view.lengths.max()) for view in read) == 1000
 
 
 @pytest.mark.parametrize(

@@ -28,13 +28,14 @@ _LINEAR = 2.5
 """Offset into the linear part of GELU, so that states pass it; the layer norm after it removes the offset."""
 
 
-def count_pairs(table: TokenTable, vocabulary: int, window: int = 5) -> tuple[Any, np.ndarray]:
+def count_pairs(table: TokenTable, vocabulary: int, window: int = 5, chunk: int = _CHUNK) -> tuple[Any, np.ndarray]:
     """Counts of token pairs at most `window` apart in a sentence, weighted 1/distance, and counts of tokens.
 
     Args:
         table: the tokens; of a huge corpus an even sample is counted.
         vocabulary: number of token ids.
         window: the largest distance.
+        chunk: tokens counted at once.
 
     Returns:
         A symmetric (vocabulary, vocabulary) matrix of float32 in scipy's compressed rows, and (vocabulary,) counts.
@@ -44,9 +45,9 @@ def count_pairs(table: TokenTable, vocabulary: int, window: int = 5) -> tuple[An
     counts: Any = csr_array((vocabulary, vocabulary), dtype=np.float32)
     frequency = np.zeros(vocabulary, dtype=np.int64)
     sentences = np.arange(0, len(table), max(1, -(-int(table.offsets[-1]) // _TOKENS)))
-    cuts = np.unique(np.cumsum(table.lengths(sentences)) // _CHUNK, return_index=True)[1][1:]
-    for chunk in np.split(sentences, cuts):
-        tokens = table[chunk]
+    cuts = np.unique(np.cumsum(table.lengths(sentences)) // chunk, return_index=True)[1][1:]
+    for rows in np.split(sentences, cuts):
+        tokens = table[rows]
         ids, sentence = tokens.ids, tokens.sentence
         frequency += np.bincount(ids, minlength=vocabulary)
         for distance in range(1, window + 1):
