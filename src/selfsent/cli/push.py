@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,7 +32,8 @@ class Push(Asking):
     index: str = setting(MISSING, "the directory of the index", positional=True)
     target: str = setting(
         MISSING,
-        "the collection: lancedb://FOLDER#NAME",
+        "the collection: lancedb://FOLDER#NAME, qdrant://HOST:PORT/NAME or qdrant://FOLDER#NAME, milvus://HOST:PORT/NAME"
+        " or milvus://FILE.db#NAME, postgresql://HOST/DATABASE#NAME",
         positional=True,
     )
     texts: bool = setting(False, "send the texts, too")
@@ -48,12 +50,12 @@ class Push(Asking):
             raise SettingsError("`check` sends nothing: leave out --texts and --overwrite")
         address, path = Address.of(self.target), Path(self.index)
         index = Index(path)
-        target = open_target(address)
-        if self.check:
-            self._check(index, target, address)
-            return
-        with shown() as progress:
-            done = push(index, target, address, self.texts, self.overwrite, progress)
+        with closing(open_target(address)) as target:
+            if self.check:
+                self._check(index, target, address)
+                return
+            with shown() as progress:
+                done = push(index, target, address, self.texts, self.overwrite, progress)
         parts = [f"{done.new:,} new", f"{done.changed:,} changed", f"{done.kept:,} as they were"]
         notice(f"{address}: {', '.join(parts)}, {counted(done.deleted, 'row')} deleted")
         show(target.query(str(path), address))

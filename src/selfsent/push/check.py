@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfsent.data.corpus.sentences import split_sentences
-from selfsent.errors import DataError
+from selfsent.errors import DataError, SettingsError
 from selfsent.evaluation.tasks.retrieval import rank_metrics
 from selfsent.exam.draw import Text, draw_exam
 from selfsent.index import Index
@@ -98,9 +98,12 @@ def check(
         answers: grades of the rows that answer each query, by key.
 
     Raises:
-        OutputError: the database cannot be reached.
+        SettingsError: the database holds nothing.
+        OutputError: it cannot be reached.
     """
     with index.snapshot(), told(target, address):
+        if next(iter(target.stamps()), None) is None:
+            raise SettingsError(f"{address} holds no row: push the index first, without `check`")
         ours = [[_key(index, hit) for hit in hits] for hits in index.search(vectors, TOP, queries)]
         theirs = [_asked(index, target, vector, query) for query, vector in zip(queries, vectors, strict=True)]
     pairs = [(set(one), set(other)) for one, other in zip(ours, theirs, strict=True)]

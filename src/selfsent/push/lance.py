@@ -65,16 +65,19 @@ class Lance(Target):
             columns = (batch.column(name).to_pylist() for name in (KEY, DIGEST, LENGTH))
             yield from zip(*columns, strict=True)
 
+    def size(self) -> int | None:
+        """Dimension of the vectors."""
+        return None if self._table is None else int(self._table.schema.field(EMBEDDING).type.list_size)
+
     def create(self, size: int, columns: dict[str, type]) -> None:
-        """Make the table if there is none."""
+        """Make the table."""
         import pyarrow as pa
 
         types = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
         fields = {name: types[kind] for name, kind in {**OWN, **columns, TEXT: str}.items()}
         fields |= {EMBEDDING: pa.list_(pa.float32(), size), WORDS: pa.string()}
         fields |= {"term_numbers": pa.list_(pa.int32()), "term_weights": pa.list_(pa.float32())}
-        if self._table is None:
-            self._table = self._db.create_table(self._name, schema=pa.schema(fields.items()))
+        self._table = self._db.create_table(self._name, schema=pa.schema(fields.items()))
 
     def upsert(self, new: Sequence[Record], changed: Sequence[Record]) -> None:
         """Write rows."""

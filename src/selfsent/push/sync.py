@@ -64,7 +64,10 @@ def push(
         columns = {name: kind for name, kind in index.columns.items() if name != TEXT}
         if index.id_column is not None:
             columns.pop("row")  # it moves when an index is made again, and the id does not
-        target.create(index.size, columns)
+        if (size := target.size()) is None:
+            target.create(index.size, columns)
+        elif size != index.size:
+            raise SettingsError(f"{address} holds vectors of {size} numbers, not {index.size}: name another collection")
         known = dict(zip(held[KEY].tolist(), held[DIGEST].tolist(), strict=True))
         new = changed = 0
         count = progress.counting("pushing", len(keys))

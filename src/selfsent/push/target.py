@@ -25,10 +25,13 @@ SECRETS = ("QDRANT_API_KEY", "PGPASSWORD", "MILVUS_TOKEN", "OPENSEARCH_PASSWORD"
 """Variables of the environment with credentials: a server's errors are shown without their values."""
 KINDS = {
     "lancedb": ("lance", "Lance"),
+    "qdrant": ("qdrant", "Qdrant"),
+    "milvus": ("milvus", "Milvus"),
+    "postgresql": ("postgres", "Postgres"),
 }
 """The file and class of each kind of database. A file is imported when its database is named."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,62}")
-_EXAMPLES = "lancedb://folder#tickets"
+_EXAMPLES = "lancedb://folder#tickets, or qdrant://host:6333/tickets on a server"
 
 Stamp = tuple[int, int, float]
 """Key, digest and mean length of a row in a database."""
@@ -111,7 +114,7 @@ class Target(ABC):
     """What to install for it."""
     together: ClassVar[int] = 1000
     """Rows of a batch."""
-    code: ClassVar[str]
+    code: str
     """What makes the `collection` of `search`, as source text with `place` and `name` of the address."""
     imports: ClassVar[str]
     """Imports of the printed query."""
@@ -126,8 +129,12 @@ class Target(ABC):
         """What it holds; nothing where there is no collection."""
 
     @abstractmethod
+    def size(self) -> int | None:
+        """Dimension of the vectors it holds; None where there is no collection."""
+
+    @abstractmethod
     def create(self, size: int, columns: dict[str, type]) -> None:
-        """Make the collection if there is none.
+        """Make the collection, which is not there.
 
         Args:
             size: dimension of the vectors.
@@ -144,6 +151,9 @@ class Target(ABC):
 
     def finish(self) -> None:  # noqa: B027 - most databases need nothing
         """Make lookups and the like, after all is written."""
+
+    def close(self) -> None:  # noqa: B027 - as above
+        """Leave the database."""
 
     @abstractmethod
     def search(self, vector: NDArray[Any], terms: dict[int, float], weight: float, limit: int) -> list[dict[str, Any]]:
