@@ -22,7 +22,10 @@ BANDS, ROWS = 40, 3
 HEADS = 8
 """Texts of a band, the preferred ones, with which its others are compared."""
 _TOGETHER = 256
-_COMPARED = 2048
+_COMPARED, _MOST, _CHARACTERS = 2048, 1 << 17, 1 << 24
+"""Pairs compared together: at least and at most, and the characters of their texts in between."""
+_WAITING = 1 << 23
+"""Pairs of bands that wait to be merged with those of the bands before."""
 _SINGLE = re.compile(r"(?<!\w)\w(?!\w)")
 
 
@@ -101,18 +104,28 @@ def near_candidates(
     """
     with tempfile.TemporaryDirectory(prefix="selfsent-") as folder:
         keys = np.memmap(Path(folder) / "bands", np.uint64, "w+", shape=(BANDS, len(corpus)))
-        start = 0
+        start, characters = 0, 0
         for batch in corpus.batches(size=_TOGETHER):
             keys[:, rank[start : start + len(batch)]] = _signatures(batch, counts).T
-            start += len(batch)
+            start, characters = start + len(batch), characters + sum(map(len, batch))
             advance(len(batch))
-        pairs = np.empty(0, np.int64)
-        for band in keys:
-            pairs = np.union1d(pairs, _in_band(np.asarray(band)))
+        pairs, waiting = np.empty(0, np.int64), list[Integers]()
+        for number, band in enumerate(keys, 1):
+            waiting.append(_in_band(np.asarray(band)))
+            if number == BANDS or sum(map(len, waiting)) > max(_WAITING, len(pairs)):
+                pairs, waiting = _distinct(np.concatenate([pairs, *waiting])), []
         del keys
-    for at in range(0, len(pairs), _COMPARED):
-        chunk = pairs[at : at + _COMPARED]
+    # A text that many are compared with is read once a chunk.
+    together = min(_MOST, max(_COMPARED, _CHARACTERS * len(corpus) // max(1, characters)))
+    for at in range(0, len(pairs), together):
+        chunk = pairs[at : at + together]
         yield chunk & 0xFFFFFFFF, chunk >> 32
+
+
+def _distinct(values: Integers) -> Integers:
+    """Values in order, each once; numpy's own `unique` of many integers is several times slower."""
+    values.sort()
+    return values[np.flatnonzero(np.diff(values, prepend=-1))]
 
 
 def _in_band(keys: NDArray[np.uint64]) -> Integers:
