@@ -1,5 +1,6 @@
 import csv
 import json
+import re
 import shutil
 
 import pytest
@@ -139,3 +140,74 @@ def test_a_search_asks_an_exam_for_the_weight_of_words(selfsent, tickets, senten
     assert "1.5, the model's own, as too few texts" in single.err
     assert "'much' is no number, and not auto" in selfsent(*command, "--word-weight", "much").complaint
     assert "leave out --index" in selfsent("search", "--index", "x", "ba", "--word-weight", "auto").complaint
+
+
+PLAN = """
+rows:
+  - {name: words, model: bm25}
+  - {name: "TABLE + words, short", model: "TABLE+words+passages:20"}
+  - {name: dear, model: ENCODER}
+cheap: 1e6
+"""
+
+
+def test_a_plan_is_tried_goes_on_and_is_built(selfsent, tickets, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.yaml").write_text(PLAN)
+    asked = ("exam", tickets, "--text-column", "body", "--id-column", "id", "--plan", "mine.yaml")
+    done = selfsent(*asked)
+    assert done.status == 0, done.err
+    assert "Take " in done.out
+    saved = json.loads((tmp_path / "exam/plan/plan.json").read_text())
+    assert [row["name"] for row in saved["rows"]] == ["words", "bundled + words, short"]
+    assert saved["sentence"] in (tmp_path / "exam/plan/page.html").read_text()
+    again = selfsent(*asked, "--json", "-")
+    assert "exam has this exam already: going on" in again.err
+    assert json.loads(again.out)["rows"] == saved["rows"]
+    assert "exam is an exam of something else" in selfsent(*asked, "--seed", 1).late_complaint
+    assert (tmp_path / "exam/plan/plan.yaml").read_text() == PLAN
+
+    saved["take"] = "bundled + words, short"
+    (tmp_path / "exam/plan/plan.json").write_text(json.dumps(saved))
+    built = selfsent("index", "build", "--exam", "exam", "--output", "tickets.index")
+    assert built.status == 0, built.err
+    assert "exam took bundled + words, short: the model is bundled" in built.err
+    found = selfsent("search", "--index", "tickets.index", "the mirror of lot7", "--json", "-")
+    assert re.search(r'"id": "(t\d+)"', found.out)[1] == "t7"
+    saved["take"] = "words"
+    (tmp_path / "exam/plan/plan.json").write_text(json.dumps(saved))
+    problem = "exam took words, which has no vectors for an index"
+    assert problem in selfsent("index", "build", "--exam", "exam", "--output", "x").complaint
+    assert "no row to take" in selfsent("index", "build", "--exam", tmp_path, "--output", "x").complaint
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "mine.yaml cannot be read"),
+        ("rows: [1]", "rows must be a list of rows"),
+        ("rows:\n  - {name: a}", "line 2: a row of a plan needs model"),
+        ("rows:\n  - {name: a, model: bm25, weight: 3}", "line 2: a row of a plan has no 'weight'"),
+        ("rows:\n  - {name: a, model: nowhere-at-all}", "nowhere-at-all"),
+        ("rows:\n  - {name: a, model: bm25, candidates: 0}", "candidates must be 1 at least"),
+        ("rows:\n  - {name: a, model: bm25, train: {base: TABLE}}", "must have TRAINED in it"),
+        ("worth: -1\nrows:\n  - {name: a, model: bm25}", "line 1: worth must not be below 0"),
+    ],
+)
+def test_a_wrong_plan_is_one_line(selfsent, tickets, tmp_path, monkeypatch, content, said):
+    monkeypatch.chdir(tmp_path)
+    if content is not None:
+        (tmp_path / "mine.yaml").write_text(content)
+    assert said in selfsent("exam", tickets, "--text-column", "body", "--plan", "mine.yaml").complaint
+    assert not (tmp_path / "exam").exists()
+
+
+def test_the_plan_that_ships_can_be_read():
+    from selfsent.cli.exam_plan import read_plan
+
+    plan = read_plan("standard", "bundled", "small=bundled")
+    assert [row.name for row in plan.rows][:4] == ["BM25", "TF-IDF", "bundled", "bundled + words"]
+    assert plan.rows[-1].name == "small + words"
+    assert plan.rows[-3].after == "bundled + words, 50 reranked by small"
+    without = read_plan("standard", "bundled", None)
+    assert not [row for row in without.rows if "rerank" in row.model]

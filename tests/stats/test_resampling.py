@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from naive.looks import lower_and_upper
 from selfsent.stats.metrics import average, mean
 from selfsent.stats.resampling import bootstrap, interval, paired, paired_best, point
 
@@ -98,3 +99,25 @@ def test_the_best_of_one_is_that_one_and_of_many_less_sure():
     assert alone.p < 0.06 < 0.2 < best.p
     assert best.low < 0 < alone.low
     assert best.high == alone.high
+
+
+def test_an_interval_for_several_looks_leaves_out_a_share_of_the_five_per_cent():
+    a, b = np.random.default_rng(0).normal(size=(2, 1000))
+    for looks in (1, 2, 3, 10):
+        found = paired(1.0, 0.5, a, b, looks)
+        assert (found.low, found.high) == pytest.approx(lower_and_upper((a - b).tolist(), looks))
+    wide, narrow = paired(1.0, 0.5, a, b - 1, 3), paired(1.0, 0.5, a, b - 1)
+    assert wide.high > narrow.high
+    assert wide.p == pytest.approx(min(1, 3 * narrow.p))
+
+
+def test_equal_systems_are_rarely_stopped_although_they_are_looked_at_three_times():
+    rng, stopped = np.random.default_rng(1), {1: 0, 3: 0}
+    for _ in range(400):
+        each = rng.normal(size=400)
+        samples = [bootstrap(mean(each[:end]), end) for end in (100, 200, 400)]
+        for looks in stopped:
+            stopped[looks] += any(paired(0, 0, look, np.zeros(1000), looks).high < 0 for look in samples)
+    # 2.5 % may be stopped wrongly, give or take 0.8 for 400 trials; three looks without correction stop more.
+    assert stopped[3] <= 400 * 0.041
+    assert stopped[1] >= 400 * 0.045

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -27,13 +29,17 @@ class Exam(Reading, Encoding):
 
       selfsent exam tickets.csv --text-column body --title-column subject --output exam/
       selfsent exam exam/ --models bundled,bm25,runs/tickets
+      selfsent exam tickets.csv --text-column body --plan standard --encoder sentence-transformers/all-MiniLM-L6-v2
 
     A title must find its text, a question at the beginning what follows it, a sentence the document without it, and
     with --clean mail what a mail quotes the answer to it. Some of the words that both share are left out, as people who
     search do not know them. The exam is a folder in BEIR's layout, to read, to mend, and for evaluate --retrieval.
+
+    A plan tries what people decide about a search, from cheap to dear, and says what to take for its score and price;
+    `selfsent index build --exam exam/` builds that. Given again, it goes on where it stopped.
     """
 
-    main_options = "text_column title_column pairs id_column output models queries trained overwrite json"
+    main_options = "text_column title_column pairs id_column output models plan encoder queries trained overwrite json"
 
     corpus: str = setting("", f"{FILES}; or an exam, to compare models on it as it is", positional=True)
     output: str | None = setting(None, "the folder to write")
@@ -51,6 +57,10 @@ class Exam(Reading, Encoding):
         "compare these, as for evaluate, or vectors:FILE; NAME=MODEL names one (default without OUTPUT: the table that"
         " ships for the language, and bm25)",
     )
+    plan: str | None = setting(
+        None, "try whole configurations: standard, or a YAML file like it (OUTPUT is exam then, if it is not given)"
+    )
+    encoder: str | None = setting(None, "a transformer to try in the plan; NAME=MODEL names it", needs="plan")
     json: str | None = JSON
 
     def run(self) -> None:
@@ -60,6 +70,9 @@ class Exam(Reading, Encoding):
 
         check_outputs({"--json": self.json}, [self.corpus])
         given = Path(self.corpus)
+        if self.plan is not None:
+            self._check_plan()
+            self.output = self.output or (None if is_exam(given) else "exam")
         if self.output is not None and is_exam(given):
             raise SettingsError(f"{given} is an exam already: leave out output")
         models = [(name, model.removeprefix("vectors:")) for name, model in map(naming.name_given, self.models)]
@@ -69,6 +82,9 @@ class Exam(Reading, Encoding):
             folder = given if is_exam(given) else Path(self.output or Path(temporary) / "exam")
             if folder != given:
                 self._write(folder)
+            if self.plan is not None:
+                self._try(folder)
+                return
             if not models and (self.json or self.output is None or is_exam(given)):
                 models = [(None, self._table_for(folder)), (None, "bm25")]
             if models:
@@ -78,7 +94,8 @@ class Exam(Reading, Encoding):
         """Draw the exam and write it."""
         from selfsent.exam.draw import draw_exam, is_exam, texts_of, unread
 
-        if folder.exists() and not (is_exam(folder) and self.overwrite) and not _is_empty(folder):
+        old = read_record_of(folder) if self.plan is not None and not self.overwrite and is_exam(folder) else None
+        if folder.exists() and old is None and not (is_exam(folder) and self.overwrite) and not _is_empty(folder):
             what = "overwrite=True replaces it; as the corpus it is taken as is" if is_exam(folder) else "name another"
             raise OutputError(f"{folder} exists already: {what}")
         if self.pairs and (len(self.pairs) != 2 or self.title_column or self.text_column):
@@ -93,12 +110,46 @@ class Exam(Reading, Encoding):
         kept = unread(Path(self.trained), found) if self.trained else None
         drawn = draw_exam(found, self.queries, paired=bool(self.pairs), seed=self.seed, kept=kept)
         about = {"source": corpus.source, "corpus": corpus.fingerprint, "seed": self.seed, "run": self.trained}
+        if old is not None:
+            if any(old.get(key) != value for key, value in {**about, "made_of": drawn.summary}.items()):
+                raise OutputError(f"{folder} is an exam of something else: overwrite=True replaces it, or name another")
+            notice(f"{folder} has this exam already: going on")
+            return
+        about |= {"reading": self.values("text_column", "title_column", "pairs", "id_column", "clean")}
         drawn.write(folder, **about, version=__version__)
         if line := corpus.report.advice():
             notice(line)
         notice(f"{drawn.summary}{f', in {folder}' if self.output else ''}")
         if drawn.warning:
             notice(drawn.warning)
+
+    def _check_plan(self) -> None:
+        """Reject what does not go with a plan, and a plan that is wrong, before anything is read."""
+        from selfsent.cli.exam_plan import read_plan
+        from selfsent.models.bases import BUNDLED
+
+        if self.models:
+            raise SettingsError("`plan` says which models to compare: leave out `models`, or write them into the plan")
+        read_plan(self.plan or "", BUNDLED, self.encoder)
+
+    def _try(self, folder: Path) -> None:
+        """Try the plan on the exam in a folder, write the page and show the table."""
+        from selfsent.cli.exam_plan import plan_file, read_plan
+        from selfsent.exam.plan import FOLDER, try_plan
+        from selfsent.files import write_text
+        from selfsent.report.exam_page import exam_page
+
+        plan = read_plan(self.plan or "", self._table_for(folder), self.encoder)
+        with doing() as now:
+            found = try_plan(plan, folder, _train, StatusLine(now), **self.bits())
+        page = folder / FOLDER / "page.html"
+        write_text(page, exam_page(found))
+        write_text(page.with_name("plan.yaml"), plan_file(self.plan or "").read_text(encoding="utf-8"))
+        if write_outputs({self.json: lambda: as_line(found.to_json())}):
+            return
+        show(found.short_table())
+        show(found.sentence)
+        notice(f"the page: {page}; to build it: selfsent index build --exam {folder} --output DIR")
 
     def _table_for(self, folder: Path) -> str:
         """The table that ships for the language of an exam's documents."""
@@ -156,6 +207,30 @@ class Exam(Reading, Encoding):
             return
         show(found.table())
         show(with_flags(found.verdict))
+
+
+def _train(source: Path, options: Mapping[str, Any], output: Path) -> None:
+    """Train as a row of a plan says."""
+    from selfsent.api import train
+
+    more = dict(options)
+    method, base = more.pop("method", None), more.pop("base", None)
+    train(str(source), method, base, str(output), hold_out=0, overwrite=True, quiet=True, **more)
+
+
+def read_record_of(folder: Path) -> dict[str, Any]:
+    """How an exam was drawn.
+
+    Raises:
+        OutputError: its record is damaged.
+    """
+    from selfsent.exam.draw import RECORD
+
+    try:
+        found = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise OutputError(f"{folder / RECORD} cannot be read: {error}") from None
+    return found if isinstance(found, dict) else {}
 
 
 def _is_empty(folder: Path) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 from selfsent.cli.console import notice, shown
-from selfsent.cli.options import FILES, MODEL, Command, Encoding, Sized, full_name
+from selfsent.cli.options import FILES, Command, Encoding, Sized, full_name
 from selfsent.cli.results import LANGUAGE, WithVectors
 from selfsent.display import counted
 from selfsent.errors import BaseEncoderError, SettingsError
@@ -35,14 +35,19 @@ class IndexBuild(WithVectors, Sized):
 
       selfsent index build runs/tickets tickets.csv --text-column body --id-column id --output tickets.index
 
-    It holds vectors, words and texts. Its recall is measured and shown. (More than 8,192 texts need the extra `index`.)
+      selfsent index build --exam exam/ --output tickets.index
+
+    It holds vectors, words and texts. Its recall is measured and shown. With --exam it is what the plan of
+    `selfsent exam` took: its model, passages, columns and corpus, unless others are given.
+    (More than 8,192 texts need the extra `index`.)
     """
 
     main_options = "output text_column id_column keep overwrite"
 
-    model: str = MODEL
-    corpus: tuple[str, ...] = CORPUS
+    model: str | None = setting(None, "a directory, a hub id, or bundled", positional=True, nargs="?")
+    corpus: tuple[str, ...] = setting((), FILES, positional=True, nargs="*", metavar="CORPUS")
     output: str = setting(MISSING, "the directory of the index")
+    exam: str | None = setting(None, "build what the plan of this exam took")
     overwrite: bool = OVERWRITE
     recall: float = RECALL
     query_model: str | None = QUERY_MODEL
@@ -57,6 +62,10 @@ class IndexBuild(WithVectors, Sized):
         from selfsent.models.fingerprint import share_space
 
         output = Path(self.output)
+        if self.exam is not None:
+            self._as_examined(self.exam)
+        if self.model is None or not self.corpus:
+            raise SettingsError("name a model and a corpus, or an exam with a plan by --exam")
         Analyzer(self.language)
         check_index_output(output, False, self.overwrite)
         _check_sources(output, self.corpus, "--output")
@@ -79,6 +88,37 @@ class IndexBuild(WithVectors, Sized):
         if line := _counts(added):
             notice(line)
         _summarise(output)
+
+    def _as_examined(self, exam: str) -> None:
+        """Take model, passages, columns and corpus from an exam, where they are not given.
+
+        Raises:
+            SettingsError: no plan was tried on it, or an index cannot be what it took.
+        """
+        from selfsent.cli.exam import read_record_of
+        from selfsent.cli.exam_plan import chosen_row
+        from selfsent.exam.plan import encoders_in
+        from selfsent.scorers.passages import passages_in
+        from selfsent.scorers.rerank import reranking
+
+        row, record = chosen_row(exam), read_record_of(Path(exam))
+        self.corpus = (self.model, *self.corpus) if self.model is not None else self.corpus
+        self.corpus = self.corpus or (str(record.get("source", "")),)
+        first, second = reranking(row["model"]) or (row["model"], "")
+        if not (encoders := encoders_in(first)):
+            raise SettingsError(f"{exam} took {row['name']}, which has no vectors for an index: name a model")
+        self.model, parts = encoders[0], passages_in(first)
+        self.passages = self.passages or (parts[1] if parts else None)
+        reading = record.get("reading", {})
+        asked, *answer = reading.get("pairs") or (reading.get("title_column"), *(reading.get("text_column") or ()))
+        texts = answer if reading.get("pairs") else [name for name in (asked, *answer) if name]
+        self.text_column = self.text_column or tuple(texts)
+        self.id_column = self.id_column or reading.get("id_column")
+        self.clean = self.clean or tuple(reading.get("clean") or ())
+        notice(f"{exam} took {row['name']}: the model is {self.model}")
+        if second:
+            candidates = f" --candidates {row['candidates']}" if "candidates" in row else ""
+            notice(f"search it with --rerank {second}{candidates}")
 
 
 @dataclass(kw_only=True)

@@ -85,15 +85,17 @@ class Score:
         low, high = self.intervals.get(metric, (None, None))
         return f"{self.metrics[metric]:.2f}" + ("" if low is None or high is None else f" ({span(low, high)})")
 
-    def minus(self, other: Score) -> Difference:
+    def minus(self, other: Score, looks: int = 1) -> Difference:
         """The paired difference to another system on the same task: difference, 95 % interval and p-value.
+
+        `looks` corrects for stopping early, see `selfsent.stats.resampling.interval`.
 
         Raises:
             ValueError: different items.
         """
         if self.n != other.n:
             raise ValueError(f"{self.name} over {self.n} items cannot be paired with {other.name} over {other.n}")
-        return paired(self.score, other.score, self.samples, other.samples)
+        return paired(self.score, other.score, self.samples, other.samples, looks)
 
 
 def has_read(read: int, asked: int) -> dict[str, Any]:

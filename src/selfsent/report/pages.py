@@ -76,6 +76,34 @@ def _ticks(values: Sequence[float]) -> list[float]:
     return [round(step * number, 10) for number in range(first, max(last, first + 1) + 1)]
 
 
+def over_price(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Layout of scores over prices, on a logarithmic axis: positions in per cent, from below and from the left.
+
+    Args:
+        rows: each with `number`, `name`, `price` above 0, `score`, `low` and `high`, and `colour`.
+    """
+    ups = _ticks([row[end] for row in rows for end in ("low", "high")])
+    prices = [math.log10(row["price"]) for row in rows]
+    first, last = math.floor(min(prices)), math.ceil(max(prices))
+    last = max(last, first + 1)
+
+    def up(score: float) -> float:
+        return round(100 * (score - ups[0]) / (ups[-1] - ups[0]), 2)
+
+    def across(power: float) -> float:
+        return round(100 * (power - first) / (last - first), 2)
+
+    drawn = [
+        dict(row) | {"x": across(power), "y": up(row["score"]), "bottom": up(row["low"]), "top": up(row["high"])}
+        for row, power in zip(rows, prices, strict=True)
+    ]
+    return {
+        "points": drawn,
+        "up": [(up(tick), f"{tick:g}") for tick in ups],
+        "across": [(across(power), f"{10.0**power:,.10g}") for power in range(first, last + 1)],
+    }
+
+
 def gains_by_alpha(candidates: Sequence[Mapping[str, Any]], alpha: float) -> dict[str, Any]:
     """Layout of the gain over the base by the share that is kept of a training, with intervals, on both halves.
 

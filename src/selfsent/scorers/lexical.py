@@ -32,7 +32,7 @@ def bm25_of(queries: Sequence[str], texts: Sequence[str]) -> BM25:
     return _bm25(tuple(queries), tuple(texts))
 
 
-@lru_cache(maxsize=2)  # an exam ranks the same texts by several weights, for two sets of queries
+@lru_cache(maxsize=4)  # an exam ranks the same texts many times, for three parts of dev and for test
 def _bm25(queries: tuple[str, ...], texts: tuple[str, ...]) -> BM25:
     found = BM25(queries, Analyzer(language_of(texts)))
     found.add(texts)

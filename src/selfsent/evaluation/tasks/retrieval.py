@@ -13,6 +13,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from copy import copy
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,7 @@ from selfsent.scorers.lexical import LEXICAL, LexicalScorer
 from selfsent.scorers.scorer import Scorer
 from selfsent.stats.duplicates import connected, near_duplicates
 from selfsent.stats.metrics import mean
+from selfsent.stats.resampling import Floats
 
 NDCG_AT, MRR_AT, RECALL_AT, DEPTH = 10, 10, 100, 1000
 """Cutoff rank of each metric; DEPTH is for the mean average precision, as in BEIR."""
@@ -97,19 +99,34 @@ class RetrievalTask:
 
     def score(self, scorer: Scorer) -> Score:
         """nDCG@10 of a scorer, with its interval over queries, with MRR@10, recall@100 and MAP."""
-        found = np.array(list(self._measured(scorer)))
+        read = has_read(len(self.read_by(scorer.texts_read)), len(self.answers))
+        return self.score_of(self.measured(scorer), scorer.measure, scorer.pooling, read)
+
+    def measured(self, scorer: Scorer) -> Floats:
+        """The metrics of each query, (q, 4): nDCG@10, MRR@10, recall@100 and average precision."""
+        return np.array(list(self._measured(scorer)))
+
+    def score_of(self, found: Floats, how: str, pooling: str, details: Mapping[str, Any] | None = None) -> Score:
+        """The score of metrics that were measured before, see `measured`.
+
+        Args:
+            found: (q, 4).
+            how: the scorer's `measure`, for the signature.
+            pooling: of the scorer.
+            details: other facts to keep.
+        """
         ndcg, mrr, recall, precision = found.T
-        size = {"n": len(found), "c": len(self.documents), "data": self._data, "pool": scorer.pooling, "v": 1}
+        size = {"n": len(found), "c": len(self.documents), "data": self._data, "pool": pooling, "v": 1}
         return measure(
             self.name,
             mean(ndcg),
             len(found),
-            signature=signature(*filter(None, (self.name, self.of)), f"ndcg@{NDCG_AT}", scorer.measure, **size),
+            signature=signature(*filter(None, (self.name, self.of)), f"ndcg@{NDCG_AT}", how, **size),
             metrics={f"mrr@{MRR_AT}": mean(mrr), f"recall@{RECALL_AT}": mean(recall), "map": mean(precision)},
             groups=self._groups,
             title=f"{self.name}: nDCG@{NDCG_AT}{' on ' * bool(self.of)}{self.of}",
             warnings=self._warnings,
-            details=has_read(len(self.read_by(scorer.texts_read)), len(self.answers)),
+            details=details,
         )
 
     @property
@@ -131,8 +148,10 @@ class RetrievalTask:
     def without(self, read: Collection[int]) -> RetrievalTask | None:
         """The task of the queries that none of these documents answers; None if there is none."""
         kept = [row for row, grades in enumerate(self.grades) if not any(index in read for index in _right(grades))]
-        if not kept:
-            return None
+        return self.part(kept) if kept else None
+
+    def part(self, kept: Sequence[int]) -> RetrievalTask:
+        """The task of some of the queries, by position, in this order."""
         found = copy(self)
         found._read_by = []
         found.queries, found.grades = [self.queries[row] for row in kept], [self.grades[row] for row in kept]

@@ -1,0 +1,185 @@
+"""What a search costs: seconds of the processor for texts and queries, megabytes of the index and of memory."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from itertools import chain
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from selfsent.data.corpus.passages import split_passages
+from selfsent.data.vector_files import inner
+from selfsent.lexical import Analyzer, language_of
+from selfsent.models.bases import resolve
+from selfsent.scorers.lexical import Hybrid
+from selfsent.scorers.passages import InPassages
+from selfsent.scorers.rerank import Reranked
+from selfsent.scorers.scorer import PairScorer, Scorer
+
+TEXTS, QUERIES = 100_000, 10_000
+"""Texts and queries that a price is of."""
+SAMPLE, ASKED, REPEATS = 128, 16, 3
+"""Texts and queries that are timed, and how often, each time with other texts; the median counts."""
+_STEADY = 0.5
+"""Seconds above which once is enough."""
+_POSTING, _HALF = 5, 2
+"""Bytes of a posting and of a number of a vector in an index, about."""
+_MEGA = 1e6
+
+
+@dataclass(frozen=True)
+class Price:
+    """What a search costs.
+
+    Args:
+        encoding: seconds of the processor for 100,000 texts like these.
+        query: milliseconds of the processor for one query, among the texts of the exam.
+        index: megabytes on disk for 100,000 texts: texts, words and vectors, about.
+        memory: megabytes of the model's weights and of the vectors of 100,000 texts.
+    """
+
+    encoding: float
+    query: float
+    index: float
+    memory: float
+
+    @property
+    def total(self) -> float:
+        """Seconds of the processor for 100,000 texts and 10,000 queries."""
+        return self.encoding + self.query / 1000 * QUERIES
+
+    def to_json(self) -> dict[str, float]:
+        """The price as JSON data."""
+        return asdict(self)
+
+    @property
+    def cells(self) -> list[str]:
+        """As shown in a table: seconds, milliseconds, megabytes, megabytes."""
+        return [significant(value) for value in (self.encoding, self.query, self.index, self.memory)]
+
+
+def significant(value: float) -> str:
+    """A number with two digits that count, as people write it.
+
+    Example:
+        >>> significant(1234.5), significant(12.34), significant(0.0567), significant(0)
+        ('1,200', '12', '0.057', '0')
+    """
+    if value <= 0:
+        return "0"
+    digits = 1 - math.floor(math.log10(value))
+    return f"{round(value, digits):,.{max(0, digits)}f}"
+
+
+def price_of(load: Callable[[], Scorer], models: Sequence[str], queries: Sequence[str], texts: Sequence[str]) -> Price:
+    """Measure the price of a search on a sample of texts and queries.
+
+    Args:
+        load: gives the scorer anew, without vectors in its memory.
+        models: directories or names of the encoders in it, whose weights count as memory.
+        queries: some queries.
+        texts: all texts that are searched.
+    """
+    rows = np.random.default_rng(0).permutation(len(texts))
+    samples = [[texts[row] for row in rows[n * SAMPLE : (n + 1) * SAMPLE]] for n in range(REPEATS)]
+    samples = [each for each in samples if len(each) == SAMPLE] or [[texts[row] for row in rows[:SAMPLE]]]
+    sample, asked = samples[0], list(queries[: ASKED + 1])
+    scorer = load()
+    reranker = scorer.reranker if isinstance(scorer, Reranked) else None
+
+    def first() -> Scorer:
+        loaded = load()
+        return loaded.first if isinstance(loaded, Reranked) else loaded
+
+    ones, more = list[float](), list[float]()
+    for each in samples:
+        ones.append(_seconds(first(), asked[:1], each))
+        more.append(_seconds(first(), asked, each) - ones[-1])
+        if ones[-1] > _STEADY:
+            break
+    one, query = median(ones), max(0.0, median(more)) / max(1, len(asked) - 1)
+    if reranker is not None:
+        query += reranker.candidates * _seconds_a_text(reranker.scorer, asked[0], sample)
+    inner_scorer = scorer.first if isinstance(scorer, Reranked) else scorer
+    words = inner_scorer.words if isinstance(inner_scorer, InPassages) else None
+    size, parts = _size_of(inner_scorer), sum(len(split_passages(t, words) or [t]) if words else 1 for t in sample)
+    scale = TEXTS / len(sample)
+    vectors = parts * size * _HALF * scale / _MEGA
+    index = (sum(len(text.encode()) for text in sample) + _POSTING * _postings(sample)) * scale / _MEGA
+    weights = sum(_weights_of(model) for model in models)
+    return Price(one * scale, query * 1000, index + vectors, weights + vectors)
+
+
+def with_scan(price: Price, scorer: Scorer, queries: Sequence[str], texts: Sequence[str]) -> Price:
+    """A price with the time to compare a query with all texts, which the scorer has encoded.
+
+    Args:
+        price: of `price_of`.
+        scorer: that has searched these texts for these queries.
+        queries: some.
+        texts: all.
+    """
+    scorer = scorer.first if isinstance(scorer, Reranked) else scorer
+    asked, held = scorer.query_document_vectors(queries, texts, search=True)
+    runs = list[float]()
+    for _ in range(REPEATS):
+        start = time.process_time()
+        inner(asked[: 2 * ASKED], held)
+        runs.append((time.process_time() - start) / max(1, min(2 * ASKED, len(queries))))
+    taken = median(runs)
+    return Price(price.encoding, price.query + taken * 1000, price.index, price.memory)
+
+
+def _seconds(scorer: Scorer, queries: Sequence[str], texts: Sequence[str]) -> float:
+    """Seconds of the processor for a search by a scorer that has just been loaded, once it is warm."""
+    scorer.query_document_vectors(["what comes first"], ["a text to begin with", "another one"], search=True)
+    start = time.process_time()
+    scorer.query_document_vectors(queries, texts, search=True)
+    return time.process_time() - start
+
+
+def _seconds_a_text(scorer: Scorer, query: str, texts: Sequence[str]) -> float:
+    """Seconds of the processor that a reranker needs for one text that it has not seen."""
+    if not isinstance(scorer, PairScorer):
+        # The reranker of a search keeps vectors: its encoder is asked without them.
+        scorer(["warm"])
+        start = time.process_time()
+        scorer(texts)
+        return (time.process_time() - start) / len(texts)
+    scorer.similarity(["warm"], ["warmer"])
+    start = time.process_time()
+    scorer.similarity([query] * len(texts), texts)
+    return (time.process_time() - start) / len(texts)
+
+
+def _encoder_in(scorer: Scorer) -> Scorer:
+    """The encoder of a search, without words and passages."""
+    while isinstance(scorer, Hybrid | InPassages):
+        scorer = scorer.scorer
+    return scorer
+
+
+def _size_of(scorer: Scorer) -> int:
+    """Numbers in a vector of a search; 0 without vectors."""
+    encoder = _encoder_in(scorer)
+    return int(encoder(["a text"]).shape[1]) if encoder.has_vectors else 0
+
+
+def _postings(texts: Sequence[str]) -> int:
+    analyzer = Analyzer(language_of(texts))
+    return len([*chain.from_iterable(set(analyzer(text)) for text in texts)])
+
+
+def _weights_of(model: str) -> float:
+    """Megabytes of the weights of a model in a directory."""
+    return sum(path.stat().st_size for path in resolve(model).rglob("*.safetensors")) / _MEGA
+
+
+def as_json(price: Price | None) -> dict[str, Any]:
+    """A price as JSON data; empty without one."""
+    return {} if price is None else {"price": price.to_json()}

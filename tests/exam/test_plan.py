@@ -1,0 +1,165 @@
+import json
+
+import numpy as np
+import pytest
+
+from selfsent.errors import SettingsError
+from selfsent.evaluation.results import Score
+from selfsent.exam import plan as module
+from selfsent.exam.plan import Plan, Planned, Row, Tried, encoders_in, try_plan
+from selfsent.exam.price import Price, price_of, significant
+from selfsent.report.exam_page import exam_page
+from selfsent.scorers.load_scorer import load_scorer
+
+LOTS = 200
+
+
+def score(value, shift=0.0):
+    samples = value + np.linspace(-1, 1, 1000) + shift * np.linspace(1, -1, 1000)
+    return Score("exam", value, value - 1, value + 1, 100, "", samples=samples)
+
+
+def tried(name, value, seconds, dev=None, **how):
+    return Tried(Row(name, "bm25"), "bm25", score(dev or value), score(value), Price(seconds, 0, 1, 1), **how)
+
+
+def test_a_dear_row_must_bring_what_its_price_must_bring():
+    cheap, dear = tried("table + words", 70, 100), tried("MiniLM + words", 73.1, 6000)
+    # The price is 10 times what does not matter: the gain must be above 1 point, or 4.
+    assert Planned([cheap, dear]).taken is dear
+    kept = Planned([cheap, dear], worth=4)
+    assert kept.taken is cheap
+    assert kept.sentence == (
+        "Take table + words; MiniLM + words finds 3.1 points (3.1 to 3.1) more at 60 times the price."
+    )
+    assert Planned([cheap, dear]).sentence == (
+        "Take MiniLM + words; it finds 3.1 points (3.1 to 3.1) more than table + words, at 60 times the price."
+    )
+
+
+def test_prices_that_do_not_matter_and_rows_that_take_no_part():
+    rows = [tried("bm25", 60, 1), tried("words", 61, 500), tried("slow", 60.5, 5000), tried("read", 99, 2, read=True)]
+    found = Planned(rows)
+    assert found.taken is rows[1]
+    assert found.efficient == ["bm25", "words"]
+    assert found.sentence == "Take words; it finds 1.0 points (1.0 to 1.0) more than bm25, at 500 times the price."
+    assert Planned([Tried(Row("x", "bm25"), line="left out: broken")]).sentence.startswith("No verdict")
+
+
+@pytest.fixture
+def exam(tmp_path):
+    """An exam of 200 documents, each asked for once in either half by a word that it alone has."""
+    folder = tmp_path / "exam"
+    (folder / "qrels").mkdir(parents=True)
+    documents = [
+        {"_id": f"d{n}", "title": "", "text": f"The lot{n} is by the wall{n % 7} of owner{n}."} for n in range(LOTS)
+    ]
+    queries = [{"_id": f"q{n}", "text": f"{'lot' if n % 2 else 'owner'}{n // 2}"} for n in range(2 * LOTS)]
+    for name, rows in (("corpus", documents), ("queries", queries)):
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for start, split in enumerate(("dev", "test")):
+        rows = [f"q{n}\td{n // 2}\t1" for n in range(start, 2 * LOTS, 2)]
+        (folder / "qrels" / f"{split}.tsv").write_text("\n".join(["query-id\tcorpus-id\tscore", *rows]) + "\n")
+    return folder
+
+
+@pytest.fixture
+def prices(monkeypatch):
+    """Fixed prices, and how many queries each model was asked."""
+    known, asked = {"bm25": 10, "tfidf": 5, "noise": 100, "bm25+rerank:noise": 200}, {}
+
+    class Noise:
+        def encode(self, texts):
+            return np.random.default_rng(0).normal(size=(len(texts), 4)).astype(np.float32)
+
+    def loaded(model, candidates=None):
+        found = load_scorer(Noise() if model == "noise" else model, name=model)
+        inner = found.query_document_vectors
+
+        def counted(queries, texts, search=False):
+            asked[model] = asked.get(model, 0) + len(queries)
+            return inner(queries, texts, search)
+
+        found.query_document_vectors = counted
+        return found
+
+    monkeypatch.setattr(module, "loaded", loaded)
+    monkeypatch.setattr(module, "encoders_in", lambda model: [])
+    monkeypatch.setattr(module, "price_of", lambda load, *_: Price(known[load.args[0]], 0, 1, 1))
+    monkeypatch.setattr(module, "with_scan", lambda price, *_: price)
+    return asked
+
+
+def test_a_dear_row_is_stopped_where_it_cannot_win_and_a_cheap_one_is_not(exam, prices):
+    rows = [Row("words", "bm25"), Row("noise", "noise"), Row("after", "bm25+rerank:noise", after="noise")]
+    found = try_plan(Plan([*rows, Row("TF-IDF", "tfidf")]), exam, train=None)
+    words, noise, after, tfidf = found.tried
+    assert words.test.score == 100
+    assert noise.test is None
+    assert noise.dev.n == 50
+    assert noise.line.startswith("stopped after 50 queries: ")
+    assert "points behind words" in noise.line
+    assert after.line == "left out, as noise was"
+    assert tfidf.test is not None
+    assert prices == {"bm25": 2 * LOTS, "noise": 50, "tfidf": 2 * LOTS}
+    page = exam_page(found)
+    assert found.sentence in page
+    assert "stopped after 50 queries" in page
+    saved = json.loads((exam / "plan/plan.json").read_text())
+    assert saved["take"] == "TF-IDF"  # as good as words, and cheaper
+
+
+def test_rows_that_were_tried_are_read_again(exam, prices):
+    plan = Plan([Row("words", "bm25"), Row("noise", "noise")])
+    first = try_plan(plan, exam, train=None)
+    prices.clear()
+    again = try_plan(Plan([Row("other name", "bm25"), plan.rows[1], Row("TF-IDF", "tfidf")]), exam, train=None)
+    assert prices == {"tfidf": 2 * LOTS}
+    assert again.tried[0].test.score == first.tried[0].test.score
+    assert again.tried[1].dev.score == first.tried[1].dev.score
+    for path in (exam / "plan/rows").iterdir():
+        path.write_text("{")
+    assert try_plan(plan, exam, train=None).tried[0].test.score == 100
+
+
+def test_training_reads_what_is_not_asked_for(exam, prices):
+    row = Row("trained", "TRAINED", {"base": "bundled"})
+    assert "0 texts are not asked for, and a training needs 200" in try_plan(Plan([row]), exam, None).tried[0].line
+    more = [{"_id": f"x{n}", "title": "", "text": f"Another text{n} here."} for n in range(250)]
+    with (exam / "corpus.jsonl").open("a") as file:
+        file.writelines(json.dumps(each) + "\n" for each in more)
+    seen = []
+
+    def train(source, options, output):
+        seen.append(([json.loads(line)["text"] for line in source.open()], dict(options)))
+        raise SettingsError("enough of that")
+
+    assert "left out: enough of that" in try_plan(Plan([row]), exam, train).tried[0].line
+    assert seen == [([each["text"] for each in more], {"base": "bundled"})]
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([], "has no rows"),
+        ([Row("a", "bm25"), Row("a", "tfidf")], "two rows of the plan are called a"),
+        ([Row("a", "bm25", after="b")], "comes after b, which is no row before it"),
+        ([Row("a", "TRAINED")], "TRAINED in `model` goes with `train`"),
+    ],
+)
+def test_plans_that_are_wrong(rows, said):
+    with pytest.raises(SettingsError, match=said):
+        Plan(rows)
+
+
+def test_encoders_and_prices():
+    assert encoders_in("bundled+words+passages:60") == ["bundled"]
+    assert encoders_in("bm25+rerank:bundled") == ["bundled"]
+    texts = [f"A text of six words, number {n}." for n in range(300)]
+    price = price_of(lambda: load_scorer("bundled+words"), ["bundled"], ["a query", "another"], texts)
+    # Vectors of 16 bits; the sizes of a table are in its own files.
+    size = load_scorer("bundled")(["a"]).shape[1]
+    assert price.memory > 100_000 * size * 2 / 1e6
+    assert price.index > 100_000 * (size * 2 + 25) / 1e6
+    assert price.encoding > 0
+    assert [significant(value) for value in (0.0567, 60.4, 1999)] == ["0.057", "60", "2,000"]
