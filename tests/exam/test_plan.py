@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from selfsent.errors import SettingsError
+from selfsent.errors import OutputError, SettingsError
 from selfsent.evaluation.results import Score
 from selfsent.exam import plan as module
 from selfsent.exam.plan import Plan, Planned, Row, Tried, encoders_in, try_plan
@@ -163,3 +163,22 @@ def test_encoders_and_prices():
     assert price.index > 100_000 * (size * 2 + 25) / 1e6
     assert price.encoding > 0
     assert [significant(value) for value in (0.0567, 60.4, 1999)] == ["0.057", "60", "2,000"]
+
+
+def test_a_full_disk_ends_the_exam_and_other_faults_leave_out_their_row(exam, prices):
+    rows = [Row("words", "bm25"), Row("cut", "bm25", candidates=3), Row("TF-IDF", "tfidf")]
+    (exam / "plan").write_text("a file where results go")
+    with pytest.raises(OutputError):
+        try_plan(Plan(rows), exam, None)
+    (exam / "plan").unlink()
+
+    def broken(model, candidates=None):
+        raise SettingsError("it is broken")
+
+    working, module_loaded = module.loaded, {"bm25": broken}
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(module, "loaded", lambda model, *a: module_loaded.get(model, working)(model, *a))
+        found = try_plan(Plan(rows), exam, None)
+    assert [each.line for each in found.tried[:2]] == ["left out: it is broken"] * 2
+    assert found.lines == ["words: left out: it is broken", "cut: left out: it is broken"]
+    assert found.taken.row.name == "TF-IDF"

@@ -35,8 +35,6 @@ class IndexBuild(WithVectors, Sized):
 
       selfsent index build runs/tickets tickets.csv --text-column body --id-column id --output tickets.index
 
-      selfsent index build --exam exam/ --output tickets.index
-
     It holds vectors, words and texts. Its recall is measured and shown. With --exam it is what the plan of
     `selfsent exam` took: its model, passages, columns and corpus, unless others are given.
     (More than 8,192 texts need the extra `index`.)

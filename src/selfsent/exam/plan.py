@@ -15,7 +15,7 @@ import numpy as np
 from rich.table import Table
 
 from selfsent.display import counted, span, table_of
-from selfsent.errors import DataError, SelfsentError, SettingsError
+from selfsent.errors import DataError, OutputError, SelfsentError, SettingsError
 from selfsent.evaluation.results import Score, has_read
 from selfsent.evaluation.tasks.beir import read_task
 from selfsent.evaluation.tasks.retrieval import RetrievalTask
@@ -222,17 +222,23 @@ class Planned:
         """The table without megabytes, and with the rest below, for a terminal."""
         rows = [[each.row.name, *_scored(each), *(each.price.cells[:2] if each.price else [])] for each in self.tried]
         heads = ("search", "score", "95 % interval", "encoding", "query")
-        below = [f"{each.row.name}: {each.line}" for each in self.tried if each.line]
-        below.insert(0, "encoding: seconds of the processor for 100,000 texts; query: milliseconds")
+        below = ["encoding: seconds of the processor for 100,000 texts; query: milliseconds", *self.lines]
         title = f"{NAME}: nDCG@10 on {self.about}"
         styles = {self.taken.row.name: "bold"} if self.taken else {}
         return table_of(heads, rows, title=title, caption="\n".join(below), styles=styles)
 
     def mark(self, tried: Tried) -> str:
-        """A row's place in a word or two: taken, efficient, or why it was stopped or left out."""
+        """A row's place in a word or two; `line` of a row says why it was stopped or left out."""
         if tried is self.taken:
             return "take this"
-        return tried.line or ("efficient" if tried.row.name in self.efficient else "")
+        if tried.line:
+            return "apart" if tried.read else "left out" if tried.dev is None else "stopped"
+        return "efficient" if tried.row.name in self.efficient else ""
+
+    @property
+    def lines(self) -> list[str]:
+        """Why rows were stopped or left out, or take no part."""
+        return [f"{each.row.name}: {each.line}" for each in self.tried if each.line]
 
     def to_json(self) -> dict[str, Any]:
         """The sentence, the choice and the rows as JSON data."""
@@ -281,6 +287,7 @@ def try_plan(plan: Plan, folder: Path, train: Train, progress: Progress = SILENT
 
     Raises:
         DataError: no exam.
+        OutputError: `plan/` cannot be written. Other faults leave out their row.
     """
     dev, test = (read_task(folder, NAME, split) for split in SPLITS)
     trial = _Trial(folder / FOLDER, dev, test, train, bits)
@@ -293,6 +300,8 @@ def try_plan(plan: Plan, folder: Path, train: Train, progress: Progress = SILENT
             continue
         try:
             found = trial.of(row, leader)
+        except OutputError:
+            raise
         except SelfsentError as error:
             tried.append(Tried(row, line=f"left out: {error}"))
             continue
@@ -368,7 +377,7 @@ class _Trial:
             if leader is not None and _total(tried) > _total(leader):
                 less = score.minus(self.scores[leader.row.name][number], looks)
                 if less.high < 0:
-                    behind = f"{-less.difference:.1f} points behind {leader.row.name} ({-less.high:.1f} at least)"
+                    behind = f"{-less.difference:.2f} points behind {leader.row.name} ({-less.high:.2f} at least)"
                     return replace(tried, line=f"stopped after {counted(score.n, 'query', 'queries')}: {behind}")
         raise AssertionError("the last part is test")
 

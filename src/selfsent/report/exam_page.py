@@ -31,5 +31,6 @@ def exam_page(planned: Planned) -> str:
         about=planned.about,
         drawing=over_price(points) if points else None,
         table=table,
+        lines=planned.lines,
         machine=f"a machine with {os.cpu_count() or 1} processors",
     )
