@@ -200,9 +200,7 @@ def test_bytes_of_a_lock_are_held_once(tmp_path):
     assert has(0, 11)
 
 
-def test_vectors_of_texts_are_made_once(tmp_path, monkeypatch):
-    monkeypatch.setattr("selfsent.resumable._ASKED", 2)
-    monkeypatch.setattr("selfsent.resumable._MADE", 3)
+def test_vectors_of_texts_are_made_once(tmp_path):
     asked, path = [], tmp_path / "new" / "v.sqlite"
 
     def encode(texts):
@@ -211,23 +209,24 @@ def test_vectors_of_texts_are_made_once(tmp_path, monkeypatch):
         asked.extend(texts)
         return np.array([[len(text), 1 / 3] for text in texts])
 
+    vectors_of = VectorsOfTexts(path, encode, lookup_size=2, batch_size=3)
     texts = ["a", "bb", "a", "\ud800", "", "ccc", "dddd"]
     expected = np.float32([[len(text), 1 / 3] for text in texts])
     with pytest.raises(KeyboardInterrupt):
-        VectorsOfTexts(path, encode)([*texts[:3], "\ud800", "kill"])
+        vectors_of([*texts[:3], "\ud800", "kill"])
     assert asked == ["a", "bb", "\ud800"]  # what was made before is kept
-    assert np.array_equal(VectorsOfTexts(path, encode)(texts), expected)
+    assert np.array_equal(vectors_of(texts), expected)
     assert asked == ["a", "bb", "\ud800", "", "ccc", "dddd"]
-    assert np.array_equal(VectorsOfTexts(path, encode)(texts[::-1]), expected[::-1])
+    assert np.array_equal(vectors_of(texts[::-1]), expected[::-1])
     assert len(asked) == 6
     content = path.read_bytes()
     at = content.index(expected[5].astype("<f4").tobytes())
     path.write_bytes(content[:at] + b"x" + content[at + 1 :])
-    assert np.array_equal(VectorsOfTexts(path, encode)(texts), expected)
+    assert np.array_equal(vectors_of(texts), expected)
     assert asked[6:] == ["ccc"]  # a byte has changed
     path.write_bytes(b"no SQLite at all" * 99)
     with pytest.warns(Damaged, match=r"v.sqlite"):
-        assert np.array_equal(VectorsOfTexts(path, encode)(texts), expected)
+        assert np.array_equal(vectors_of(texts), expected)
     (tmp_path / "file").touch()
     with pytest.raises(OutputError, match="cannot be written"):
         VectorsOfTexts(tmp_path / "file" / "v.sqlite", encode)(["a"])

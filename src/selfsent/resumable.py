@@ -28,7 +28,7 @@ from selfsent.progress import Counter
 _CHECKED = 1 << 15
 """Rows checked at a time."""
 _ASKED, _MADE = 500, 256
-"""Texts looked up at a time, and encoded and written at a time: an interruption loses at most as many."""
+"""Texts looked up at a time, and encoded and written at a time."""
 _WAIT = 60
 """Seconds to wait while another process writes."""
 Compute = Callable[[NDArray[np.int64]], NDArray[Any]]
@@ -207,13 +207,21 @@ class VectorsOfTexts:
     Args:
         path: the file; it belongs to one encoder.
         encode: (n,) texts -> (n, d) float32.
+        lookup_size: texts looked up at a time.
+        batch_size: texts encoded and written at a time: an interruption loses at most as many.
 
     Raises:
         OutputError: it cannot be written.
     """
 
-    def __init__(self, path: Path, encode: Callable[[Sequence[str]], NDArray[np.float32]]) -> None:
-        self.path, self._encode = path, encode
+    def __init__(
+        self,
+        path: Path,
+        encode: Callable[[Sequence[str]], NDArray[np.float32]],
+        lookup_size: int = _ASKED,
+        batch_size: int = _MADE,
+    ) -> None:
+        self.path, self._encode, self._lookup_size, self._batch_size = path, encode, lookup_size, batch_size
 
     def __call__(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """The vectors of texts, (n, d)."""
@@ -237,13 +245,13 @@ class VectorsOfTexts:
         found: dict[bytes, bytes] = {}
         with closing(sqlite3.connect(self.path, timeout=_WAIT)) as file:
             file.execute("CREATE TABLE IF NOT EXISTS vectors (text BLOB PRIMARY KEY, vector BLOB, sum INT)")
-            for start in range(0, len(keys), _ASKED):
-                asked = keys[start : start + _ASKED]
+            for start in range(0, len(keys), self._lookup_size):
+                asked = keys[start : start + self._lookup_size]
                 rows = file.execute(f"SELECT * FROM vectors WHERE text IN ({','.join('?' * len(asked))})", asked)
                 found.update((key, vector) for key, vector, total in rows if crc32(key + vector) == total)
             new = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
-            for start in range(0, len(new), _MADE):
-                made = [*new][start : start + _MADE]
+            for start in range(0, len(new), self._batch_size):
+                made = [*new][start : start + self._batch_size]
                 vectors = self._encode([new[key] for key in made])
                 found.update((key, vector.astype("<f4").tobytes()) for key, vector in zip(made, vectors, strict=True))
                 with file:

@@ -71,8 +71,8 @@ def reader():
     return made
 
 
-def test_memory_is_bounded_and_what_is_forgotten_is_read_again(reader, monkeypatch):
-    monkeypatch.setattr(tokenizing, "KNOWN", 20)
+def test_memory_is_bounded_and_what_is_forgotten_is_read_again(reader):
+    reader = CachedTokenizer(reader.tokenizer, max_cached=20)
     for _ in range(2):
         assert reader(TEXTS).ids.tolist() == wordwise(reader.tokenizer, TEXTS)[0]
         assert len(reader._numbers) == len(reader._pieces.lengths) == 20

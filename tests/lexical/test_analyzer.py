@@ -27,9 +27,8 @@ def test_every_stemmer_of_snowball_can_be_chosen():
         Analyzer("englsh")
 
 
-def test_words_that_are_known_are_forgotten_when_they_are_many(monkeypatch):
-    monkeypatch.setattr("selfsent.lexical.analyzer._CACHED", 2)
-    analyzer = Analyzer("english")
+def test_words_that_are_known_are_forgotten_when_they_are_many():
+    analyzer = Analyzer("english", max_cached=2)
     found = [analyzer(f"cars, boats and trains {n}0") for n in range(3)]
     assert found == [["car", "boat", "train", f"{n}0"] for n in range(3)]
 

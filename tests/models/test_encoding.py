@@ -19,13 +19,11 @@ def encoder(encoder_of):
 
 
 @pytest.mark.parametrize(("chunk", "characters"), [(7, 1 << 22), (4096, 1 << 22), (4096, 50)])
-def test_the_order_of_the_sentences_is_kept(encoder, sentences, chunk, characters, monkeypatch):
-    monkeypatch.setattr("selfsent.models.encoding.CHUNK", chunk)
-    monkeypatch.setattr("selfsent.models.encoding.CHARACTERS", characters)
+def test_the_order_of_the_sentences_is_kept(encoder, sentences, chunk, characters):
     sentences = sentences[:30]
     alone = np.concatenate([encode(encoder, [sentence]) for sentence in sentences])
     np.testing.assert_allclose(encode(encoder, sentences), alone, atol=2e-5)
-    parts = list(encode_stream(encoder, iter(sentences)))
+    parts = list(encode_stream(encoder, iter(sentences), chunk_size=chunk, max_characters=characters))
     np.testing.assert_allclose(np.concatenate(parts), alone, atol=2e-5)
     assert len(parts) == {(7, 1 << 22): 5, (4096, 1 << 22): 1}.get((chunk, characters), len(parts))
     assert characters > 50 or len(parts) > 10

@@ -86,10 +86,9 @@ def test_layers_that_read_a_norm_are_in_8_bits(encoder_of):
     assert {states[f"{name}.weight"].dtype for name in in_8_bits(model)} == {torch.int8}
 
 
-def test_an_encoder_that_8_bits_are_too_few_for_is_refused(encoder_of, monkeypatch):
-    monkeypatch.setattr("selfsent.models.int8.LEAST", 1.1)
+def test_an_encoder_that_8_bits_are_too_few_for_is_refused(encoder_of):
     with pytest.raises(BaseEncoderError, match="leave out `int8`"):
-        into_int8(encoder_of("bert"))
+        into_int8(encoder_of("bert"), min_cosine=1.1)
 
 
 def test_an_encoder_in_8_bits_is_not_saved(encoder_of, tmp_path):

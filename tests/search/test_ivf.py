@@ -26,18 +26,17 @@ def nearest(vectors, top):
     return np.argsort(-cosine, axis=1)[:, :top]
 
 
-def test_lists_are_searched_until_enough_is_found(monkeypatch):
-    monkeypatch.setattr(ivf, "SAMPLE", 2000)
+def test_lists_are_searched_until_enough_is_found():
     vectors = in_groups(200, noise=1)
     lists = filled(vectors)
-    recall = lists.tune(0.9)
+    recall = lists.tune(0.9, sample_size=2000)
     assert 1 <= lists.nprobe < lists.nlist
     found = lists.search(vectors, 11)[1]
     exact = nearest(vectors, 10)
     share = np.mean([len(set(a) & set(b)) for a, b in zip(found, exact, strict=True)]) / 10
     assert share == pytest.approx(recall, abs=0.01)
     assert recall >= 0.9
-    fewer, probed = lists.tune(0.3), lists.nprobe
+    fewer, probed = lists.tune(0.3, sample_size=2000), lists.nprobe
     assert lists.tune(1) == 1
     assert fewer < recall
     assert probed < lists.nprobe <= lists.nlist

@@ -21,12 +21,6 @@ def some_vectors(count, size=8, seed=0, values=None):
     return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
-@pytest.fixture
-def small_blocks(monkeypatch):
-    monkeypatch.setattr("selfsent.search.pairs.ROWS", 8)
-    monkeypatch.setattr("selfsent.search.pairs.COLUMNS", 24)
-
-
 def same(found, expected):
     assert [pair[1:3] for pair in found] == [pair[1:3] for pair in expected]
     np.testing.assert_allclose([pair[0] for pair in found], [pair[0] for pair in expected], atol=1e-6)
@@ -43,12 +37,9 @@ def same(found, expected):
 )
 def test_pairs_are_those_of_the_whole_matrix(count, top, threshold, values, rows, columns):
     vectors = some_vectors(count, seed=count, values=values)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("selfsent.search.pairs.ROWS", rows)
-        patch.setattr("selfsent.search.pairs.COLUMNS", rows * columns)
-        told = []
-        found = most_similar_pairs(vectors, top, threshold, tiny.counts(told))
-        assert sum(told) == count
+    told = []
+    found = most_similar_pairs(vectors, top, threshold, tiny.counts(told), block=(rows, rows * columns))
+    assert sum(told) == count
     same(found, most_similar(vectors, top, threshold))
 
 
@@ -61,17 +52,11 @@ def test_a_pair_that_comes_twice_counts_once():
 TEXTS = ["red car", "red cars", "a blue car", "the car is red red", "rain", "grey rain", "wet rain", "snow"]
 
 
-@pytest.fixture
-def small_parts(monkeypatch):
-    monkeypatch.setattr("selfsent.search.pairs._COUNTED_TOGETHER", 3)
-
-
 @pytest.mark.parametrize(("top", "threshold", "weight"), [(100, -1.0, 0.5), (5, -1.0, 2.0), (100, 0.3, 0.5)])
-def test_words_put_pairs_in_order_as_all_pairs_would_be(small_parts, tmp_path, top, threshold, weight):
+def test_words_put_pairs_in_order_as_all_pairs_would_be(tmp_path, top, threshold, weight):
     corpus, vectors = read_corpus(TEXTS, cache=tmp_path), some_vectors(len(TEXTS))
-    found = by_tfidf(
-        most_similar_pairs(vectors, *candidates_for(top, threshold, weight)), corpus, top, threshold, weight, "none"
-    )
+    pairs = most_similar_pairs(vectors, *candidates_for(top, threshold, weight))
+    found = by_tfidf(pairs, corpus, top, threshold, weight, "none", batch_size=3)
     scores = {
         (first, second): (float(vectors[first] @ vectors[second]) + weight * shared_words(one, other, TEXTS))
         / (1 + weight)
@@ -102,7 +87,7 @@ def clusters(count, size=16, seed=0):
     return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
-def test_the_index_finds_near_pairs_and_knows_how_many_it_misses(small_blocks):
+def test_the_index_finds_near_pairs_and_knows_how_many_it_misses():
     vectors = clusters(2000)
     told = []
     found, recall = approximate_pairs(vectors, 50, progress=tiny.counts(told))
@@ -115,17 +100,16 @@ def test_the_index_finds_near_pairs_and_knows_how_many_it_misses(small_blocks):
         assert pair.cosine == pytest.approx(float(vectors[pair.first] @ vectors[pair.second]), abs=1e-5)
 
 
-def test_recall_says_when_the_index_misses_much(monkeypatch):
-    monkeypatch.setattr("selfsent.search.pairs.NPROBE", 1)
-    monkeypatch.setattr("selfsent.search.pairs.SAMPLE", 200)
+def test_recall_says_when_the_index_misses_much():
+    few = {"nprobe": 1, "sample_size": 200}
     vectors = some_vectors(2000, size=24)
-    found, recall = approximate_pairs(vectors, 400)
+    found, recall = approximate_pairs(vectors, 400, **few)
     exact = {pair[1:3] for pair in most_similar_pairs(vectors, 400)}
     share = len({pair[1:3] for pair in found} & exact) / 400
     assert recall < 0.9
     assert recall == pytest.approx(share, abs=0.15)
-    some, recall_of_fewer = approximate_pairs(vectors, 50)
-    assert approximate_pairs(vectors, 50, candidates=400) == (found, recall_of_fewer)
+    some, recall_of_fewer = approximate_pairs(vectors, 50, **few)
+    assert approximate_pairs(vectors, 50, candidates=400, **few) == (found, recall_of_fewer)
     assert found[:50] == some
     assert recall_of_fewer != recall
 

@@ -238,8 +238,7 @@ def test_texts_beside_the_vectors_are_compared_all(encoder, rows, texts, tmp_pat
         encode_corpus(encoder, rows, file=VectorsFile(tmp_path / "v.parquet"))
 
 
-def test_vectors_may_differ_as_those_in_fewer_bits_do(encoder, corpus, tmp_path, monkeypatch):
-    monkeypatch.setattr("selfsent.search.vectors.CHECKED", 30)
+def test_vectors_may_differ_as_those_in_fewer_bits_do(encoder, corpus, tmp_path):
     vectors = encode_corpus(encoder, corpus)
     noise = np.random.default_rng(0).standard_normal(vectors.shape).astype(np.float32)
     noise /= np.linalg.norm(noise, axis=1, keepdims=True)

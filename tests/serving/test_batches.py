@@ -3,16 +3,15 @@ import threading
 
 import pytest
 
-from selfsent.serving import batches
 from selfsent.serving.batches import Batcher
 from web import finished
 
 
-def run(work, pieces, most=1000):
+def run(work, pieces, most=1000, **options):
     """The results of pieces submitted together, exceptions among them."""
 
     async def main():
-        batcher = Batcher(work, len, most)
+        batcher = Batcher(work, len, most, **options)
         task = asyncio.create_task(batcher.run())
         try:
             return await asyncio.gather(*map(batcher.submit, pieces), return_exceptions=True)
@@ -34,10 +33,9 @@ def test_what_waits_is_worked_on_together_beside_the_event_loop():
     assert seen == [(64, False), (64, False), (22, False)]
 
 
-def test_a_batch_is_bounded_in_characters(monkeypatch):
-    monkeypatch.setattr(batches, "CHARACTERS", 10)
+def test_a_batch_is_bounded_in_characters():
     seen = []
-    run(lambda pieces: [seen.append(pieces)] * len(pieces), ["a" * 20, "b" * 4, "c" * 6, "d"])
+    run(lambda pieces: [seen.append(pieces)] * len(pieces), ["a" * 20, "b" * 4, "c" * 6, "d"], characters=10)
     assert seen == [["a" * 20], ["b" * 4, "c" * 6], ["d"]]
 
 

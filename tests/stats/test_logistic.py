@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from naive import logistic as naive
-from selfsent.stats import logistic, senteval
+from selfsent.stats import senteval
 from selfsent.stats.logistic import fit_predict, softmax
 
 
@@ -37,14 +37,13 @@ def test_vectors_of_any_length_reach_the_minimum(scale, penalty):
     assert_minima(features * np.float32(scale), labels, folds, penalty, 2)
 
 
-def test_blocks_change_nothing_and_problems_are_apart(monkeypatch):
+def test_blocks_change_nothing_and_problems_are_apart():
     features, labels = cloud(200, 20, 2, 6)
     masks, penalty = np.random.default_rng(7).random((12, 200)) < 0.6, np.repeat([1e-5, 1e-4, 1e-3, 1e-2], 3)
     found = fit_predict(features, labels, masks, penalty, 2)
     alone = [fit_predict(features, labels, m[None], penalty[k : k + 1], 2)[0] for k, m in enumerate(masks)]
     assert np.mean(found == np.array(alone)) > 0.99
-    monkeypatch.setattr(logistic, "BLOCK", 2000)
-    assert np.mean(fit_predict(features, labels, masks, penalty, 2) == found) > 0.999
+    assert np.mean(fit_predict(features, labels, masks, penalty, 2, block=2000) == found) > 0.999
 
 
 @pytest.mark.parametrize("penalty", [1e-3, 1.0])

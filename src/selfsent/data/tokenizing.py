@@ -40,10 +40,11 @@ class CachedTokenizer:
         tokenizer: of tokenizers; it is copied.
         words: whether it is asked where words start; without, all of `word_starts` is false, and new pieces take half
             of the time.
+        max_cached: number of pieces kept in memory.
     """
 
-    def __init__(self, tokenizer: Tokenizer, words: bool = True) -> None:
-        self.tokenizer, self.words = _plain(tokenizer), words
+    def __init__(self, tokenizer: Tokenizer, words: bool = True, max_cached: int = KNOWN) -> None:
+        self.tokenizer, self.words, self._max_cached = _plain(tokenizer), words, max_cached
         self.space: str | None = None
         """Prefix of a piece that is not the first of its text; None if texts are not cut."""
         spanning, hidden = _spanning(self.tokenizer)
@@ -90,7 +91,7 @@ class CachedTokenizer:
             read = self._whole(new) if self.words else _read_apart(self.tokenizer, new)
             ids, lengths, starts = map(np.concatenate, zip(_arrays(pieces), _arrays(read), strict=True))
             pieces = Tokens(ids, lengths, starts, np.arange(len(lengths)))
-            kept = max(known, min(KNOWN, known + bisect.bisect_right(new, _LONG, key=len)))
+            kept = max(known, min(self._max_cached, known + bisect.bisect_right(new, _LONG, key=len)))
             self._pieces = pieces if kept == known + len(new) else pieces.select(np.arange(kept))
             self._numbers.update(zip(new[: kept - known], range(known, kept), strict=True))
         counts = np.fromiter(map(len, cut), np.int64, len(cut))

@@ -113,6 +113,7 @@ class Analyzer:
 
     Args:
         language: one of `LANGUAGES`; None and `none` for words as they are, stop words among them.
+        max_cached: number of words whose stems are kept in memory.
 
     Raises:
         SettingsError: there is no such language.
@@ -122,11 +123,12 @@ class Analyzer:
         ['printer', 'print']
     """
 
-    def __init__(self, language: str | None = None) -> None:
+    def __init__(self, language: str | None = None, max_cached: int = _CACHED) -> None:
         if language is not None and language not in LANGUAGES:
             raise SettingsError(f"there is no language {language!r} to find stems in; {guess(language, LANGUAGES)}")
         self.language = None if language == "none" else language
         self._terms: dict[str, str] = {}
+        self._max_cached = max_cached
         self._stop_words = frozenset[str]()
         self._alike: dict[int, int] = _ALIKE.get(language or "", {})
         self._stem: Callable[[str], str] = _OWN_STEMS.get(language or "", str)
@@ -144,7 +146,7 @@ class Analyzer:
         if not self.language:
             return words_of(text)
         known = self._terms
-        if len(known) > _CACHED:
+        if len(known) > self._max_cached:
             known.clear()
         words = words_of(lower(text, self.language) if self.language == _DOTLESS else text)
         for word in words:

@@ -50,12 +50,12 @@ def token_ids(model: Model, texts: Sequence[str], special: bool = True) -> list[
     return found
 
 
-def _chunked(texts: Iterable[str]) -> Iterator[list[str]]:
+def _chunked(texts: Iterable[str], size: int, max_characters: int) -> Iterator[list[str]]:
     """Chunks of texts that are tokenised and sorted together; the borders depend on the texts alone."""
     chunk: list[str] = []
     characters = 0
     for text in texts:
-        if chunk and (len(chunk) == CHUNK or characters + len(text) > CHARACTERS):
+        if chunk and (len(chunk) == size or characters + len(text) > max_characters):
             yield chunk
             chunk, characters = [], 0
         chunk.append(text)
@@ -76,12 +76,26 @@ def prompt_of(model: Any, side: Side | None = None) -> str:
     return peer.prompts.get(name) or ""
 
 
-def encode_stream(model: Model, texts: Iterable[str], side: Side | None = None) -> Iterator[NDArray[np.float32]]:
-    """Vectors of a stream of sentences, (up to CHUNK, d) at a time, in order; `side` as for `encode`."""
+def encode_stream(
+    model: Model,
+    texts: Iterable[str],
+    side: Side | None = None,
+    chunk_size: int | None = None,
+    max_characters: int = CHARACTERS,
+) -> Iterator[NDArray[np.float32]]:
+    """Vectors of a stream of sentences, (up to `chunk_size`, d) at a time, in order.
+
+    Args:
+        model: the encoder.
+        texts: sentences.
+        side: as for `encode`.
+        chunk_size: maximum number of sentences at a time; None for `CHUNK`.
+        max_characters: maximum number of characters at a time, unless one sentence has more.
+    """
     prepare, compute = _steps(model, prompt_of(model, side))
     waiting: deque[Future[Any]] = deque()
     with ThreadPoolExecutor(1) as thread:
-        for chunk in _chunked(texts):
+        for chunk in _chunked(texts, chunk_size or CHUNK, max_characters):
             waiting.append(thread.submit(prepare, chunk))
             if len(waiting) > 1:
                 yield compute(waiting.popleft().result())

@@ -103,7 +103,7 @@ class Int8Linear(nn.Module):
 
 
 @torch.inference_mode()
-def into_int8(model: Encoder) -> Encoder:
+def into_int8(model: Encoder, min_cosine: float = LEAST) -> Encoder:
     """Switch some products of an encoder on a CPU to 8 bits, for inference only.
 
     These are the linear layers with more outputs than inputs, layers that read the same states taken together: mostly
@@ -113,6 +113,7 @@ def into_int8(model: Encoder) -> Encoder:
 
     Args:
         model: an encoder in float32. It is changed, and returned.
+        min_cosine: mean cosine to the float32 vectors of random texts, at least.
 
     Raises:
         BaseEncoderError: its vectors differ too much from float32.
@@ -133,7 +134,7 @@ def into_int8(model: Encoder) -> Encoder:
         for name, layer in layers.items():
             model.transformer.set_submodule(name, Int8Linear(weights[name], layer.bias, channels, shared))
     cosine = float(functional.cosine_similarity(exact, model(examples)).mean())
-    if not cosine >= LEAST:
+    if not cosine >= min_cosine:
         raise BaseEncoderError(f"8 bits are too few for this encoder (cosine {cosine:.4f}): leave out `int8`")
     return model
 

@@ -127,13 +127,17 @@ class IVF:
         self._index.set_direct_map_type(require_faiss().DirectMap.NoMap)
         return self
 
-    def tune(self, recall: float) -> float:
+    def tune(self, recall: float, sample_size: int = SAMPLE) -> float:
         """Set `nprobe` to the smallest of 1, 2, 3, 4, 6, 8, 12, ... with this recall of a sample's neighbours.
+
+        Args:
+            recall: the minimum, 0 to 1.
+            sample_size: number of vectors whose neighbours are searched.
 
         Returns:
             The recall.
         """
-        sample = np.sort(np.random.default_rng(0).permutation(len(self))[:SAMPLE])
+        sample = np.sort(np.random.default_rng(0).permutation(len(self))[:sample_size])
         queries, top = self.take(sample), min(NEIGHBOURS, len(self) - 1)
         self.nprobe = self.nlist
         if not top:

@@ -115,7 +115,11 @@ class TopPairs:
 
 @callbacks_as_progress
 def most_similar_pairs(
-    vectors: Vectors, top: int = 100, threshold: float = -1.0, progress: Progress = SILENT
+    vectors: Vectors,
+    top: int = 100,
+    threshold: float = -1.0,
+    progress: Progress = SILENT,
+    block: tuple[int, int] = (ROWS, COLUMNS),
 ) -> list[Pair]:
     """The pairs of rows with the largest cosines, best first; ties by ascending rows.
 
@@ -126,15 +130,17 @@ def most_similar_pairs(
         top: maximum number of pairs.
         threshold: minimum cosine.
         progress: receives the number of rows done.
+        block: shape of the products.
     """
     best, advance = TopPairs(top, threshold), progress.counting("comparing", len(vectors))
-    for low in range(0, len(vectors), ROWS):
-        band = vectors[low : low + ROWS]
-        for left in range(low // COLUMNS * COLUMNS, len(vectors), COLUMNS):
-            block = band @ vectors[left : left + COLUMNS].T
-            if left < low + ROWS:  # on the diagonal: each pair once, without self-pairs
-                block[np.tri(block.shape[0], block.shape[1], low - left, dtype=bool)] = -np.inf
-            best.add_block(block, np.arange(low, low + len(block)), np.arange(left, left + block.shape[1]))
+    height, width = block
+    for low in range(0, len(vectors), height):
+        band = vectors[low : low + height]
+        for left in range(low // width * width, len(vectors), width):
+            cosines = band @ vectors[left : left + width].T
+            if left < low + height:  # on the diagonal: each pair once, without self-pairs
+                cosines[np.tri(cosines.shape[0], cosines.shape[1], low - left, dtype=bool)] = -np.inf
+            best.add_block(cosines, np.arange(low, low + len(cosines)), np.arange(left, left + cosines.shape[1]))
         advance(len(band))
     return best.pairs()
 
@@ -147,10 +153,12 @@ def approximate_pairs(
     seed: int = 0,
     progress: Progress = SILENT,
     candidates: int | None = None,
+    nprobe: int = NPROBE,
+    sample_size: int = SAMPLE,
 ) -> tuple[list[Pair], float | None]:
     """Pairs of rows with large cosines, best first, and the recall.
 
-    An IVF compares each vector with the vectors of 16 lists, so some pairs are missed. The recall is the share found of
+    An IVF compares each vector with those of a few lists, so some pairs are missed. The recall is the share found of
     the `top` best pairs with a sentence from a random sample.
 
     Args:
@@ -160,6 +168,8 @@ def approximate_pairs(
         seed: of the sample.
         progress: receives the number of rows done.
         candidates: maximum number of pairs, if more than `top`.
+        nprobe: number of lists that a vector is compared with.
+        sample_size: number of sentences searched exactly, for the recall.
 
     Returns:
         The pairs, and the recall (0 to 1), or None if no pair of the sample reaches the threshold.
@@ -172,8 +182,8 @@ def approximate_pairs(
     parts = np.array_split(np.arange(len(vectors)), range(ROWS, len(vectors), ROWS))
     for rows in parts:
         ivf.add(vectors[rows], rows)
-    ivf.nprobe = NPROBE
-    sample = np.sort(drawn[:SAMPLE])
+    ivf.nprobe = nprobe
+    sample = np.sort(drawn[:sample_size])
     is_sampled = np.zeros(len(vectors), dtype=bool)
     is_sampled[sample] = True
     best, found, expected = TopPairs(candidates or top, threshold), TopPairs(top, threshold), TopPairs(top, threshold)
@@ -211,6 +221,7 @@ def by_tfidf(
     threshold: float = -1.0,
     lexical_weight: float = PAIR_WEIGHT,
     language: str | None = None,
+    batch_size: int = _COUNTED_TOGETHER,
 ) -> list[Pair]:
     """Pairs ranked by the fused score, best first; ties by ascending rows.
 
@@ -221,6 +232,7 @@ def by_tfidf(
         threshold: minimum score.
         lexical_weight: of the lexical score relative to the cosine.
         language: of the stemmer, one of `LANGUAGES`; by default the language of most texts.
+        batch_size: texts, or pairs of them, in memory at once.
 
     Raises:
         SettingsError: no such language.
@@ -230,11 +242,11 @@ def by_tfidf(
         >>> by_tfidf(pairs, corpus, 20, 0.8, 0.5)  # doctest: +SKIP
     """
     counts = WordCounts(analyzer=Analyzer(language or corpus_language(corpus)))
-    for batch in corpus.batches(size=_COUNTED_TOGETHER):
+    for batch in corpus.batches(size=batch_size):
         counts.add(batch)
     pairs = sorted(pairs, key=lambda pair: pair.first)  # so that a batch has few distinct texts
     sides = np.array([pair[1:3] for pair in pairs], np.int64).reshape(-1, 2).T
-    shared = shared_words(corpus, counts, sides[0], sides[1]).tolist()
+    shared = shared_words(corpus, counts, sides[0], sides[1], batch_size).tolist()
     found = [pair._replace(lexical_score=lexical) for pair, lexical in zip(pairs, shared, strict=True)]
     cosines, first, second, lexical = np.array([pair[:4] for pair in found], np.float64).reshape(-1, 4).T
     scores = normalized(fuse(cosines, lexical, lexical_weight), lexical_weight)
@@ -242,11 +254,13 @@ def by_tfidf(
     return [found[place] for place in best[scores[best] >= threshold]]
 
 
-def shared_words(corpus: Texts, counts: WordCounts, first: Integers, second: Integers) -> Vectors:
+def shared_words(
+    corpus: Texts, counts: WordCounts, first: Integers, second: Integers, batch_size: int = _COUNTED_TOGETHER
+) -> Vectors:
     """TF-IDF cosine of the texts in each pair of rows, (pairs,) each; few texts in memory at a time."""
     found = np.zeros(len(first), np.float32)
-    for start in range(0, len(first), _COUNTED_TOGETHER):
-        chunk = slice(start, start + _COUNTED_TOGETHER)
+    for start in range(0, len(first), batch_size):
+        chunk = slice(start, start + batch_size)
         rows, sides = np.unique(np.stack([first[chunk], second[chunk]]), return_inverse=True)
         terms, (one, other) = counts.weighed(corpus.texts(rows)), sides.reshape(2, -1)
         found[chunk] = np.asarray(terms[one].multiply(terms[other]).sum(axis=1)).ravel()

@@ -25,10 +25,14 @@ class Batcher:
         size: number of characters in a piece.
         most: pieces that may wait.
         threads: batches that are worked on at a time.
+        characters: maximum number in a batch, unless its first piece has more.
     """
 
-    def __init__(self, work: Work, size: Callable[[Any], int], most: int, threads: int = 1) -> None:
+    def __init__(
+        self, work: Work, size: Callable[[Any], int], most: int, threads: int = 1, characters: int = CHARACTERS
+    ) -> None:
         self._work, self._size, self._most = work, size, most
+        self._characters = characters
         self._waiting: deque[tuple[Any, asyncio.Future[Any]]] = deque()
         self._some = asyncio.Event()
         self._thread = ThreadPoolExecutor(threads, "selfsent")
@@ -71,7 +75,7 @@ class Batcher:
         while self._waiting and len(batch) < TOGETHER:
             piece, future = self._waiting[0]
             characters += self._size(piece)
-            if batch and characters > CHARACTERS:
+            if batch and characters > self._characters:
                 return batch
             self._waiting.popleft()
             if not future.done():

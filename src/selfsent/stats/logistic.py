@@ -35,6 +35,7 @@ def fit_predict(
     classes: int,
     tolerance: float = TOLERANCE,
     advance: Counter = lambda count: None,
+    block: int = BLOCK,
 ) -> Labels:
     """Fit a softmax regression per problem on its training rows, and predict all rows.
 
@@ -49,12 +50,13 @@ def fit_predict(
         classes: number of classes.
         tolerance: largest relative change of any problem's weights for stopping.
         advance: called with the number of steps done or spared since the last call, `STEPS` a problem.
+        block: maximum number of probabilities in memory.
 
     Returns:
         (problems, n) predicted classes.
     """
     rotated, curvature = _principal_axes(extended(features))
-    goal, size = np.eye(classes, dtype=np.float32)[labels][:, None, :], max(1, BLOCK // (len(labels) * classes))
+    goal, size = np.eye(classes, dtype=np.float32)[labels][:, None, :], max(1, block // (len(labels) * classes))
 
     def fit(train: Masks, penalty: Features) -> Labels:
         count = train.sum(1).astype(np.float32)
