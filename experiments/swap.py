@@ -86,10 +86,11 @@ def main() -> None:
     parser.add_argument("--cache", type=Path, required=True, help="directory for vectors")
     parser.add_argument("--model", action="append", default=[], help="NAME=DIR")
     parser.add_argument("--pair", action="append", default=[], help="OLD,NEW")
+    parser.add_argument("--set", action="append", choices=SETS, help="a set (default: all)")
     parser.add_argument("--output", type=Path, default=RESULTS)
     options = parser.parse_args()
     places, rows = dict(each.split("=", 1) for each in options.model), read_json(options.output)
-    for name in SETS:
+    for name in options.set or SETS:
         dev, test = drawn(options.data / name)
         sides = {"queries": [*dev.queries, *test.queries], "documents": list(dev.documents)}
         for pair in options.pair:
