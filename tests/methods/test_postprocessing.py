@@ -135,7 +135,9 @@ def test_some_of_the_sentences_are_the_same_on_any_number_of_processes(learner_o
     batches = tiny.make_batches(learner, views, Settings(max_length=tiny.LONGEST), SENTENCES)
 
     def of(rank, processes):
-        return [row for rows in batches._parts(rank, processes, 70) for row in rows]
+        monkeypatch.setattr("selfsent.data.batches.rank", lambda: rank)
+        monkeypatch.setattr("selfsent.data.batches.world_size", lambda: processes)
+        return [text for [view] in batches.single_pass(most=70) for text in view.texts.tolist()]
 
     alone = of(0, 1)
     assert len(set(alone)) == 70
