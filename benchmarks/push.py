@@ -3,7 +3,7 @@
     python benchmarks/push.py --client lancedb --target lancedb://pushed --output docs/results/quality/push/lancedb.json
 
 For each judged set of SELFSENT_DATA/retrieval an index is made in a temporary folder and pushed; both sides are asked
-up to 200 judged queries, evenly chosen.
+up to 200 judged queries, evenly chosen. Qdrant in a folder is slow: fewer do.
 """
 
 from __future__ import annotations
@@ -29,8 +29,6 @@ from selfsent.push.check import check
 from selfsent.push.sync import push
 from selfsent.push.target import Address, open_target
 
-MOST = 200
-
 
 def main() -> None:
     """Measure, and write all figures."""
@@ -38,12 +36,13 @@ def main() -> None:
     parser.add_argument("--target", required=True, help="without #NAME")
     parser.add_argument("--client", required=True, help="the distribution whose version is noted")
     parser.add_argument("--model", default="bundled")
+    parser.add_argument("--queries", type=int, default=200, help="of a set, at most")
     parser.add_argument("--output", required=True)
     asked = parser.parse_args()
     model, found = open_encoder(asked.model), {}
     for name in SETS:
         documents, queries, answers = judged(name, "test")
-        step = -(-len(queries) // MOST)
+        step = -(-len(queries) // asked.queries)
         queries, answers = queries[::step], answers[::step]
         with tempfile.TemporaryDirectory() as folder:
             corpus = read_corpus(documents, text_column="text", metadata_columns=["id"], cache=folder)
@@ -71,13 +70,8 @@ def main() -> None:
             "difference": [round(each, 3) for each in (gap.difference, gap.low, gap.high)],
         }
         print(name, found[name], flush=True)
-    about = {
-        "model": asked.model,
-        "client": asked.client,
-        "version": version(asked.client),
-        "weight": index.lexical_weight,
-    }
-    write_json(Path(asked.output), {**about, "sets": found})
+        about = {"model": asked.model, "client": asked.client, "version": version(asked.client)}
+        write_json(Path(asked.output), {**about, "weight": index.lexical_weight, "sets": found})
 
 
 if __name__ == "__main__":

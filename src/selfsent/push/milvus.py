@@ -40,7 +40,7 @@ class Milvus(Target):
 
     def __init__(self, address: Address) -> None:
         from_client = client("pymilvus", self.packages)
-        self.errors = (OSError, ValueError, from_client.exceptions.MilvusException)
+        type(self).errors = (OSError, ValueError, from_client.exceptions.MilvusException)
         self._name = address.name
         place = address.place if address.files else f"http://{address.place}"
         made = f"database = MilvusClient({place!r}, token=os.environ.get('MILVUS_TOKEN', ''))"

@@ -62,7 +62,7 @@ class Postgres(Target):
 
     def __init__(self, address: Address) -> None:
         psycopg = client("psycopg", self.packages)
-        self.errors = (OSError, ValueError, psycopg.Error)
+        type(self).errors = (OSError, ValueError, psycopg.Error)
         self._sql, self._name = client("psycopg.sql", self.packages), address.name
         self._table = self._sql.Identifier(address.name)
         self._db = psycopg.connect(f"postgresql://{address.place}", autocommit=True)

@@ -49,7 +49,7 @@ class Qdrant(Target):
     def __init__(self, address: Address) -> None:
         from_client = client("qdrant_client", self.packages)
         failures = client("qdrant_client.http.exceptions", self.packages)
-        self.errors = (OSError, RuntimeError, ValueError, failures.ApiException)
+        type(self).errors = (OSError, RuntimeError, ValueError, failures.ApiException)
         self._name, self._files = address.name, address.files
         self.code = "collection = QdrantClient(path={place!r}), {name!r}"
         if address.files:
@@ -58,7 +58,7 @@ class Qdrant(Target):
             key = os.environ.get("QDRANT_API_KEY")
             server = f"{'https' if key else 'http'}://{address.place}"
             self.code = f"collection = QdrantClient({server!r}, api_key=os.environ.get('QDRANT_API_KEY')), {{name!r}}"
-            self._client = from_client.QdrantClient(server, api_key=key)
+            self._client = from_client.QdrantClient(server, api_key=key, check_compatibility=False)
 
     def stamps(self) -> Iterable[Stamp]:
         """What it holds."""

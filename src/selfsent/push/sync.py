@@ -37,7 +37,8 @@ def push(
 ) -> Pushed:
     """Write the rows that a collection lacks or holds otherwise, and delete those that the index has no more.
 
-    The collection itself says what it holds, so a push that was stopped goes on where it was. Memory: 24 bytes a row.
+    The collection itself says what it holds, so a push that was stopped goes on where it was. It takes some 50 bytes
+    of memory a row.
 
     Args:
         index: with the rows.
@@ -55,7 +56,8 @@ def push(
         raise SettingsError(f"{index.path} has a column {taken[0]!r}, as every pushed row has: rename it")
     with index.snapshot(), told(target, address):
         keys = index.keys()
-        held = np.array(list(target.stamps()), [(KEY, np.int64), (DIGEST, np.int64), (LENGTH, np.float64)])
+        held = np.fromiter(target.stamps(), [(KEY, np.int64), (DIGEST, np.int64), (LENGTH, np.float64)])
+        held.sort(order=KEY)
         gone = np.setdiff1d(held[KEY], keys)
         if len(held) and len(gone) == len(held) and not overwrite:
             problem = f"{address} holds {len(held):,} rows of another index, which would be deleted"
@@ -68,13 +70,16 @@ def push(
             target.create(index.size, columns)
         elif size != index.size:
             raise SettingsError(f"{address} holds vectors of {size} numbers, not {index.size}: name another collection")
-        known = dict(zip(held[KEY].tolist(), held[DIGEST].tolist(), strict=True))
         new = changed = 0
         count = progress.counting("pushing", len(keys))
         for rows in index.scan(length, target.together):
             records = [record_of(row, length, texts) for row in rows]
-            added = [each for each in records if each.key not in known]
-            other = [each for each in records if known.get(each.key, each.fields[DIGEST]) != each.fields[DIGEST]]
+            own, digests = (np.array([each.fields[name] for each in records], np.int64) for name in (KEY, DIGEST))
+            places = np.minimum(np.searchsorted(held[KEY], own), max(0, len(held) - 1))
+            known = held[KEY][places] == own if len(held) else np.zeros(len(own), bool)
+            moved = known & (held[DIGEST][places] != digests) if len(held) else known
+            added = [each for each, old in zip(records, known, strict=True) if not old]
+            other = [each for each, differs in zip(records, moved, strict=True) if differs]
             if added or other:
                 target.upsert(added, other)
             new, changed = new + len(added), changed + len(other)

@@ -28,6 +28,7 @@ KINDS = {
     "qdrant": ("qdrant", "Qdrant"),
     "milvus": ("milvus", "Milvus"),
     "postgresql": ("postgres", "Postgres"),
+    "opensearch": ("opensearch", "OpenSearch"),
 }
 """The file and class of each kind of database. A file is imported when its database is named."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,62}")
@@ -118,7 +119,7 @@ class Target(ABC):
     """What makes the `collection` of `search`, as source text with `place` and `name` of the address."""
     imports: ClassVar[str]
     """Imports of the printed query."""
-    errors: tuple[type[Exception], ...] = (OSError,)
+    errors: ClassVar[tuple[type[Exception], ...]] = (OSError,)
     """What the client raises where the database refuses or is away."""
 
     @abstractmethod
