@@ -214,3 +214,9 @@ def test_parents_are_the_parts_of_the_hierarchy_that_lie_apart():
     order = dict.fromkeys(axes)
     assert parents_of(near).tolist() == [list(order).index(axis) for axis in axes]
     assert parents_of(near[:3]).tolist() == [0, 0, 0]
+
+
+def test_many_texts_are_named_by_some_of_them():
+    texts = ["the printer jams", "unread", "a lost password", "unread"] * 5
+    found = Clusters(np.array([0, 0, 1, 1] * 5), np.ones(20, np.float32))
+    assert telling_words(texts, found, language="english", maximum=10) == [["jams", "printer"], ["lost", "password"]]

@@ -6,6 +6,7 @@ import re
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,10 @@ DRAWN, COMPONENTS = 4_000, 50
 """Rows and principal components by which the number of clusters is chosen."""
 COUNTS, SMALLEST, NEARLY = (2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50), 5, 0.05
 """Candidate numbers of clusters, minimum rows of a cluster, and tolerated relative loss of silhouette."""
+COURTEOUS = 300
+"""Maximum characters of a text that only greets, thanks and closes."""
+NAMED_BY = 50_000
+"""Texts by which clusters are named at most, drawn at even distances."""
 SAME = 1e-4
 """Maximum difference of cosines of the same text between two orders of encoding."""
 WORDS, LONGEST = 5, 40
@@ -120,18 +125,18 @@ def choose_count(vectors: NDArray[np.float32], seed: int = 0) -> int:
         seed: of the draw, and of the first centres.
     """
     from sklearn.decomposition import PCA
-    from sklearn.metrics import silhouette_score
+    from sklearn.metrics import pairwise_distances, silhouette_score
 
     if len(vectors) > DRAWN:
         vectors = vectors[np.sort(np.random.default_rng(seed).choice(len(vectors), DRAWN, replace=False))]
     if np.ptp(vectors, axis=0).max() <= SAME:
         return 1
     narrow = PCA(min(COMPONENTS, *vectors.shape), random_state=seed).fit_transform(vectors)
-    scores = dict[int, float]()
+    apart, scores = pairwise_distances(narrow), dict[int, float]()
     for count in (count for count in COUNTS if count <= len(vectors) // SMALLEST):
         label = _k_means(narrow, count, seed, 1)
         if len(np.unique(label)) > 1:
-            score = float(silhouette_score(narrow, label))
+            score = float(silhouette_score(apart, label, metric="precomputed"))
             if count >= FEW or score >= CLEAR:
                 scores[count] = score
     best = max(scores.values(), default=0.0)
@@ -231,7 +236,7 @@ def without_content(texts: Iterable[str], language: str | None = None) -> NDArra
         language: of courtesies and stop words, as for `Analyzer`.
     """
     analyzer = Analyzer(language)
-    return np.array([says_nothing(text, analyzer) for text in texts], np.bool_)
+    return np.array([len(text) <= COURTEOUS and says_nothing(text, analyzer) for text in texts], np.bool_)
 
 
 def parents_of(centres: NDArray[np.float32]) -> NDArray[np.int64]:
@@ -258,7 +263,11 @@ def parents_of(centres: NDArray[np.float32]) -> NDArray[np.int64]:
 
 
 def telling_words(
-    texts: Iterable[str], clusters: Clusters, count: int = WORDS, language: str | None = None
+    texts: Iterable[str],
+    clusters: Clusters,
+    count: int = WORDS,
+    language: str | None = None,
+    maximum: int = NAMED_BY,
 ) -> list[list[str]]:
     """The most telling words of each cluster, best first, without stop words and courtesies, and one of each stem.
 
@@ -271,6 +280,7 @@ def telling_words(
         clusters: the clusters.
         count: maximum number of words per cluster.
         language: of stop words and stems, as for `Analyzer`.
+        maximum: texts that are read, every second one, say, of twice as many.
     """
     from scipy.sparse import csr_array
     from sklearn.feature_extraction.text import CountVectorizer
@@ -286,14 +296,16 @@ def telling_words(
             written.setdefault(word, each)
         return folded
 
+    step = -(-len(clusters.cluster) // maximum)
+    own_cluster = clusters.cluster[::step]
     vectorizer = CountVectorizer(analyzer=words_in, max_features=50_000, binary=True)
     try:
-        counts = vectorizer.fit_transform(texts)
+        counts = vectorizer.fit_transform(islice(texts, 0, None, step))
     except ValueError:  # no words at all
         return [[] for _ in clusters.sizes]
-    rows = np.flatnonzero(clusters.cluster >= 0)
-    shape = len(clusters.sizes), len(clusters.cluster)
-    member = csr_array((np.ones(len(rows)), (clusters.cluster[rows], rows)), shape=shape)
+    rows = np.flatnonzero(own_cluster >= 0)
+    shape = len(clusters.sizes), len(own_cluster)
+    member = csr_array((np.ones(len(rows)), (own_cluster[rows], rows)), shape=shape)
     inside, names, found = (member @ counts).tocsr(), vectorizer.get_feature_names_out(), list[list[str]]()
     total, analyzer = counts.sum(0), Analyzer(language)
     total = np.asarray(total).ravel()
