@@ -147,7 +147,7 @@ def test_another_model_is_refused_in_one_line(selfsent, index, model, base, tmp_
         (("search", "--index", "INDEX", "q", "--where", "stage=x"), "the index has no column 'stage'"),
         (("search", "MODEL", "CORPUS", "q", "--where", "team=x"), "--where goes with --index: give both"),
         (("index", "MODEL", "--output", "x"), "the following arguments are required: CORPUS"),
-        (("index", "build", "MODEL", "--output", "x"), "the following arguments are required: CORPUS"),
+        (("index", "build", "MODEL", "--output", "x"), "name a model and a corpus, or an exam with a plan"),
         (("index", "add", "nowhere", "CORPUS"), "nowhere does not exist: make one with selfsent index build"),
         (("index", "add", "INDEX", "CORPUS", "--add"), "unrecognised argument --add"),
         (("index", "delete", "INDEX"), "the following arguments are required: ID"),
