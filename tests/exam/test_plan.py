@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -44,6 +45,14 @@ def test_prices_that_do_not_matter_and_rows_that_take_no_part():
     assert found.efficient == ["bm25", "words"]
     assert found.sentence == "Take words; it finds 1.0 points (1.0 to 1.0) more than bm25, at 500 times the price."
     assert Planned([Tried(Row("x", "bm25"), line="left out: broken")]).sentence.startswith("No verdict")
+
+
+def test_a_row_that_is_ahead_by_chance_alone_is_not_said_to_find_more():
+    ahead, other = tried("words", 61, 500, dev=62), tried("bm25", 60, 1)
+    ahead = replace(ahead, test=score(61, shift=50))
+    said = Planned([other, ahead]).sentence
+    assert said.startswith("Take words; it is not ahead of bm25 beyond chance (+1.0 points, -")
+    assert said.endswith("at 500 times the price.")
 
 
 @pytest.fixture

@@ -38,7 +38,7 @@ def test_names(name):
     assert inner(asked, held)[0].argmax() == 1
     check_model(name)
     assert found.name == name
-    with pytest.raises(DataError, match="searches documents"):
+    with pytest.raises(DataError, match="ranks the documents of a search"):
         found.similarity(["a"], ["b"])
 
 

@@ -140,7 +140,7 @@ def test_a_judged_search_ranks_as_search_does(encoder, strong, corpus, sentences
     assert np.argmax(bm25[0] @ bm25[1].T) in np.argsort(-np.array(shares))[:100]
     pairs = tmp_path / "pairs.tsv"
     pairs.write_text("sentence1\tsentence2\tscore\nba\tde\t1\nba\tba\t2\nko\tmi\t3\n")
-    with pytest.raises(DataError, match="reorders the hits of a search, so this task cannot use it"):
+    with pytest.raises(DataError, match="ranks the documents of a search, so this task cannot use it"):
         evaluate(judged, pairs=pairs)
 
 

@@ -203,11 +203,12 @@ class Planned:
             return f"Take {taken.row.name}: nothing that is cheaper or dearer finds more."
         other = max(cheaper, key=_total)
         assert other.test is not None
-        more = best.test.minus(other.test)
-        return (
-            f"Take {taken.row.name}; it finds {points(more)} more than {other.row.name},"
-            f" at {times(_total(best) / max(_total(other), 1e-9))} the price."
-        )
+        more, price = best.test.minus(other.test), times(_total(best) / max(_total(other), 1e-9))
+        if more.low > 0:
+            return f"Take {taken.row.name}; it finds {points(more)} more than {other.row.name}, at {price} the price."
+        found = f"{more.difference:+.1f} points, {more.low:+.1f} to {more.high:+.1f}"
+        beyond = f"it is not ahead of {other.row.name} beyond chance ({found})"
+        return f"Take {taken.row.name}; {beyond}, at {price} the price."
 
     def table(self) -> Table:
         """The rows in the order of the plan."""

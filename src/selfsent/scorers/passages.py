@@ -13,9 +13,7 @@ from numpy.typing import NDArray
 
 from selfsent.data.corpus.passages import check_passages, split_passages
 from selfsent.data.vector_files import Vectors, inner
-from selfsent.errors import DataError
-from selfsent.scorers.scorer import Scorer
-from selfsent.stats.resampling import Floats
+from selfsent.scorers.scorer import Scorer, SearchScorer
 
 _NAMED = re.compile(r"(.+)\+passages:(\d+)(.*)")
 
@@ -31,7 +29,7 @@ def passages_in(name: str) -> tuple[str, int] | None:
     return (found[1] + found[3], int(found[2])) if found and not Path(name).exists() else None
 
 
-class InPassages(Scorer):
+class InPassages(SearchScorer):
     """Search whose documents are split into passages; the score of a document is that of its best passage.
 
     Args:
@@ -57,25 +55,13 @@ class InPassages(Scorer):
         Raises:
             DataError: no search, but texts that are alike.
         """
-        if not search:
-            raise self._unfit()
+        self.check_search(search)
         parts = [split_passages(text, self.words) or [text] for text in texts]
         flat = [part for own in parts for part in own]
         asked, held = self.scorer.query_document_vectors(queries, flat, search)
         self.broken = self.scorer.broken
         ends = np.cumsum([0, *map(len, parts)])
         return _Queries(asked), _Documents(held, ends)
-
-    def similarity(self, left: Sequence[str], right: Sequence[str]) -> Floats:
-        """Unsupported.
-
-        Raises:
-            DataError: always.
-        """
-        raise self._unfit()
-
-    def _unfit(self) -> DataError:
-        return DataError(f"{self.name} searches documents, so this task cannot use it")
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from selfsent.data.vector_files import Vectors, inner
-from selfsent.errors import DataError, SettingsError
+from selfsent.errors import SettingsError
 from selfsent.lexical.hybrid import fuse, top_k
 from selfsent.scorers.lexical import Hybrid, bm25_of
-from selfsent.scorers.scorer import PairScorer, Scorer
+from selfsent.scorers.scorer import PairScorer, Scorer, SearchScorer
 from selfsent.stats.resampling import Floats
 
 CANDIDATES = 200
@@ -62,7 +62,7 @@ class Reranker:
         return [part @ query for part, query in zip(parts, asked, strict=True)]
 
 
-class Reranked(Scorer):
+class Reranked(SearchScorer):
     """Search whose best candidates are reranked; the others follow in their first order.
 
     Args:
@@ -87,23 +87,11 @@ class Reranked(Scorer):
         Raises:
             DataError: no search, but texts that are alike.
         """
-        if not search:
-            raise self._unfit()
+        self.check_search(search)
         bm25 = bm25_of(queries, texts)
         first_queries, first_texts = self.first.query_document_vectors(queries, texts, search)
         asked = _Rows(self.reranker, first_queries, queries, bm25.queries)
         return asked, _Rows(self.reranker, first_texts, texts, bm25.texts)
-
-    def similarity(self, left: Sequence[str], right: Sequence[str]) -> Floats:
-        """Unsupported.
-
-        Raises:
-            DataError: always.
-        """
-        raise self._unfit()
-
-    def _unfit(self) -> DataError:
-        return DataError(f"{self.name} reorders the hits of a search, so this task cannot use it")
 
 
 @dataclass(frozen=True)

@@ -156,6 +156,30 @@ class Scorer:
         write_vectors(path, list(self._rows), self._vectors[: len(self._rows)], **about)
 
 
+class SearchScorer(Scorer):
+    """A scorer that ranks the documents of a search, and compares no texts that are alike."""
+
+    def check_search(self, search: bool) -> None:
+        """Refuse anything but a search.
+
+        Raises:
+            DataError: no search.
+        """
+        if not search:
+            raise self._unfit()
+
+    def similarity(self, left: Sequence[str], right: Sequence[str]) -> Floats:
+        """Unsupported.
+
+        Raises:
+            DataError: always.
+        """
+        raise self._unfit()
+
+    def _unfit(self) -> DataError:
+        return DataError(f"{self.name} ranks the documents of a search, so this task cannot use it")
+
+
 class PairScorer(Scorer):
     """A cross-encoder: it scores pairs and has no vectors, so only pair tasks can use it.
 
