@@ -24,7 +24,7 @@ def join() -> None:
 
 
 def accelerator() -> Any:
-    """What shares a training out to several processes: the Accelerator of accelerate, which one process does without.
+    """The Accelerator of accelerate, which shares a training out to several processes; one process does without.
 
     It has no mixed precision of its own, which would hold for the whole process and every later run.
     """

@@ -187,7 +187,7 @@ class Search(Results, Asking):
         return corpus, found, about, list(self.metadata_columns()), corpus.report.unit
 
     def _meant(self) -> str:
-        """The end of a line on conditions that no text meets: what they may have been."""
+        """The end of a line on conditions that no text meets: similar conditions that some text does."""
         from selfsent.index import Index
 
         meant = Index(Path(str(self.index))).meant(self.where)

@@ -109,7 +109,7 @@ class Tried:
         model: its model, with the trained one in it.
         dev: its score on the dev queries, or on those that were asked until it was stopped; None if left out.
         test: its score on the test queries; None if stopped or left out.
-        price: what it costs.
+        price: its costs.
         line: why it was stopped or left out; empty otherwise.
         read: whether the model has read answers, so that it takes no part.
     """
@@ -137,7 +137,7 @@ class Tried:
 
 @dataclass(frozen=True)
 class Planned:
-    """What a plan has found.
+    """The result of a plan.
 
     Args:
         tried: the rows in their order.
@@ -187,7 +187,7 @@ class Planned:
 
     @property
     def sentence(self) -> str:
-        """What to take, and what another one costs and brings."""
+        """The row to take, and price and gain of another one."""
         taken, best = self.taken, self.best
         if taken is None or best is None or taken.test is None or best.test is None:
             return "No verdict: no row was asked everything without having read the answers."
@@ -338,7 +338,7 @@ class _Trial:
         self.prefixes = [self.dev.part(order[:end]) for end in ends]
         """The dev queries of each look, in a drawn order."""
         self.parts = [*(self.dev.part(order[a:b]) for a, b in pairwise([0, *ends])), self.test]
-        """What each look goes beyond the one before; test at the end."""
+        """The queries that each look adds to the one before; test at the end."""
 
     def of(self, row: Row, leader: Tried | None) -> Tried:
         """Try a row."""
@@ -412,7 +412,7 @@ def _joined(blocks: Sequence[Floats]) -> Floats:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """What is known of a row; nothing if the file is missing or damaged."""
+    """The record of a row; nothing if the file is missing or damaged."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):

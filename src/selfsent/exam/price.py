@@ -1,4 +1,4 @@
-"""What a search costs: seconds of the processor for texts and queries, megabytes of the index and of memory."""
+"""Costs of a search: seconds of the processor for texts and queries, megabytes of the index and of memory."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _MEGA = 1e6
 
 @dataclass(frozen=True)
 class Price:
-    """What a search costs.
+    """Costs of a search.
 
     Args:
         encoding: seconds of the processor for 100,000 texts like these.

@@ -89,7 +89,7 @@ class Swap:
 
     @property
     def line(self) -> str:
-        """What the map costs, and what to do."""
+        """The loss by the map, and advice."""
         about, gain = self.query_map.about, self.mapped.minus(self.old)
         old, new = self._names
         told = f"The map ({about.name}) is {gain.shown} against {old}"

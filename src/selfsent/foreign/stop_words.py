@@ -1,4 +1,4 @@
-"""Lists of stop words: those of bm25s, whose package imports scipy first, and of stopwordsiso for other languages."""
+"""Lists of stop words: of bm25s, whose package imports scipy first, and of stopwordsiso for other languages."""
 
 from __future__ import annotations
 

@@ -286,7 +286,7 @@ class Index:
 
     @property
     def part(self) -> str | None:
-        """What texts were split into: `sentence` or `passage`; None for whole texts."""
+        """The unit of a row: `sentence` or `passage`; None for whole texts."""
         return next((part for part in PARTS if part in self.columns), None)
 
     def check_model(self, fingerprint: str, name: str, space: str = "") -> None:
@@ -382,7 +382,7 @@ class Index:
             return rerank_hits(reranker, texts, found, self.texts, top, lexical_weight)
 
     def calibration(self, lexical_weight: float | None = None) -> Calibration:
-        """What `answer_rate` rests on: scores measured by `selfsent.calibrate`.
+        """The basis of `answer_rate`: scores measured by `selfsent.calibrate`.
 
         Args:
             lexical_weight: of the search; None for the index's own.

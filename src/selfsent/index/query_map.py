@@ -21,7 +21,7 @@ _TABLE = "query_map"
 
 @dataclass(frozen=True)
 class Mapped:
-    """What a map is between.
+    """The two encoders of a map.
 
     Args:
         name: of the way it was learned, in words.

@@ -68,7 +68,7 @@ def scan_rows(
         db: a connection in a transaction.
         snapshot: of that transaction.
         analyzer: of the index.
-        part: what rows are, `sentence` or `passage`; None for whole texts.
+        part: the unit of a row, `sentence` or `passage`; None for whole texts.
         mean_length: of the texts in terms, for BM25.
         together: rows of a batch.
     """

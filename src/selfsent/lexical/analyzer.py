@@ -49,7 +49,7 @@ _INNER_SIGN = (
     r"|(?<=[\u05d0-\u05ea])[\"'\u05f3\u05f4](?=[\u05d0-\u05ea])"
 )
 _LEFT_OUT = re.compile(rf"[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0640\u064b-\u0652\u0670]|{_INNER_SIGN}")
-"""What most people do not write: Hebrew points, Arabic vowel signs and strokes that lengthen words; inner signs."""
+"""Signs that most people leave out: Hebrew points, Arabic vowel signs and strokes that lengthen words; inner signs."""
 _ASCII_WORD = re.compile(r"[A-Za-z0-9_]{2,}")
 _UNSPACED_RUN = re.compile(rf"(?:{UNSPACED.pattern}|[\uff66-\uff9f])+")
 """Scripts without spaces, katakana of half width among them."""

@@ -26,7 +26,7 @@ class Encoded(dict[str, Any]):
 
 
 class TableTokenizer:
-    """What is asked of a tokenizer here, under the names that transformers gives it.
+    """The interface of a tokenizer here, under the names of transformers.
 
     A table reads no special tokens around a text, nor does a text get any from padding. transformers would add the
     special tokens to those that are found in texts; sentence-transformers has the tokenizer as it is, and so has this.
@@ -81,7 +81,7 @@ class TableTokenizer:
         return self.unk_token_id if number is None and token != self.unk_token else number
 
     def template(self, vocabulary: int) -> Template:
-        """What noise and packing must know: of `vocabulary` tokens all are ordinary but the special ones."""
+        """Facts for noise and packing: of `vocabulary` tokens all are ordinary but the special ones."""
         ordinary = np.ones(vocabulary, dtype=bool)
         ordinary[[number for number in self.all_special_ids if number < vocabulary]] = False
         return Template((), (), self.mask_token_id, ordinary)

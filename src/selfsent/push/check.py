@@ -32,7 +32,7 @@ _PASSAGES = 10
 
 @dataclass(frozen=True)
 class Checked:
-    """What two sides found for the same queries.
+    """The hits of two sides for the same queries.
 
     Args:
         queries: their number.

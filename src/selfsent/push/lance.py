@@ -58,7 +58,7 @@ class Lance(Target):
         self._table: Any = self._db.open_table(self._name) if self._name in names else None
 
     def stamps(self) -> Iterable[Stamp]:
-        """What it holds."""
+        """Keys and digests of its rows."""
         if self._table is None:
             return
         for batch in self._table.search().select([KEY, DIGEST, LENGTH]).to_batches(10_000):

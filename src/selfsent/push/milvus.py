@@ -53,7 +53,7 @@ class Milvus(Target):
             self._client.load_collection(self._name)
 
     def stamps(self) -> Iterable[Stamp]:
-        """What it holds."""
+        """Keys and digests of its rows."""
         if not self._client.has_collection(self._name):
             return
         rows = self._client.query_iterator(self._name, batch_size=1000, output_fields=[KEY, DIGEST, LENGTH])

@@ -66,7 +66,7 @@ class OpenSearch(Target):
         return self._server.request(method, f"/{self._name}{path}", **more).raise_for_status().json()
 
     def stamps(self) -> Iterable[Stamp]:
-        """What it holds."""
+        """Keys and digests of its rows."""
         if self.size() is None:
             return
         self._ask("POST", "/_refresh")

@@ -71,7 +71,7 @@ class Postgres(Target):
         return self._db.execute(self._sql.SQL(statement).format(table=self._table, **names), values)
 
     def stamps(self) -> Iterable[Stamp]:
-        """What it holds."""
+        """Keys and digests of its rows."""
         if self._run("SELECT to_regclass(quote_ident(%s))", [self._name]).fetchone()[0] is None:
             return
         with self._db.transaction(), self._db.cursor("stamps") as cursor:

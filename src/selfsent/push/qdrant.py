@@ -1,4 +1,4 @@
-"""Qdrant, on a server or in files: what vectors and words find is scored by both, and it adds the scores."""
+"""Qdrant, on a server or in files: the candidates of vectors and words are scored by both, and it adds the scores."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Qdrant(Target):
             self._client = from_client.QdrantClient(server, api_key=key, check_compatibility=False)
 
     def stamps(self) -> Iterable[Stamp]:
-        """What it holds."""
+        """Keys and digests of its rows."""
         if not self._client.collection_exists(self._name):
             return
         offset = None

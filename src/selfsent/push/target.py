@@ -87,7 +87,7 @@ class Record:
     """A row as a database gets it.
 
     Args:
-        fields: those of `OWN`, the metadata columns, and the text or None.
+        fields: the fields of `OWN`, the metadata columns, and the text or None.
         vector: (d,) of length 1.
         words: terms in order, by number.
         terms: BM25 weight of each of them: a sparse vector.
@@ -112,22 +112,22 @@ class Target(ABC):
     """
 
     packages: ClassVar[tuple[str, ...]]
-    """What to install for it."""
+    """Packages to install for it."""
     together: ClassVar[int] = 1000
     """Rows of a batch."""
     code: str
-    """What makes the `collection` of `search`, as source text with `place` and `name` of the address."""
+    """Source text that makes the `collection` of `search`, with `place` and `name` of the address."""
     imports: ClassVar[str]
     """Imports of the printed query."""
     errors: ClassVar[tuple[type[Exception], ...]] = (OSError,)
-    """What the client raises where the database refuses or is away."""
+    """Exceptions of the client where the database refuses or is away."""
 
     @abstractmethod
     def __init__(self, address: Address) -> None: ...
 
     @abstractmethod
     def stamps(self) -> Iterable[Stamp]:
-        """What it holds; nothing where there is no collection."""
+        """Keys and digests of its rows; nothing where there is no collection."""
 
     @abstractmethod
     def size(self) -> int | None:

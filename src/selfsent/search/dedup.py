@@ -135,7 +135,7 @@ def deduplicate(
 
 
 def families_of_pairs(pairs: Sequence[Pair], corpus: Corpus, lexical_weight: float = 0.0) -> Deduplicated:
-    """The families of pairs of rows of a corpus, with the first row of each kept: those that stand in pairs alone.
+    """The families of pairs of rows of a corpus, with the first row of each kept; rows in no pair have none.
 
     Args:
         pairs: rows of the corpus, as `most_similar_pairs` and `by_tfidf` give them.
@@ -179,7 +179,7 @@ def _ranks(order: Integers) -> Integers:
 
 
 def copies_across(corpus: Corpus, rows: Integers, others: Integers, threshold: float = THRESHOLDS["near"]) -> Integers:
-    """Those of `rows`, (n,) of a corpus, that are near-copies of a row of `others`, (m,): for sides of a hold-out.
+    """The rows, (n,) of a corpus, that are near-copies of a row of `others`, (m,): for sides of a hold-out.
 
     All text columns count together.
     """

@@ -228,7 +228,7 @@ class TopHits:
         queries: number of queries.
         top: hits kept per query.
         lexical_weight: of BM25.
-        owners: what each row belongs to, of which only the best row is a hit; None for rows of their own.
+        owners: the owner of each row; only its best row is a hit; None for rows of their own.
     """
 
     def __init__(self, queries: int, top: int, lexical_weight: float, owners: NDArray[np.int64] | None = None) -> None:

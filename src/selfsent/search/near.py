@@ -40,7 +40,7 @@ def near_words(text: str) -> list[str]:
 
 
 class Texts(Protocol):
-    """What near-copies are looked for in: a corpus, or a part of one."""
+    """Texts in which near-copies are looked for: a corpus, or a part of one."""
 
     def __len__(self) -> int: ...
 

@@ -90,13 +90,13 @@ class Engine:
         return replace(request, answer_rate=self._answer_rate) if own and request.answer_rate is None else request
 
     def _rate(self, request: SearchRequest) -> dict[str, Any]:
-        """What the answer rate of a request rests on; a service that has one measures it again when it is time."""
+        """The basis of a request's answer rate; a service that has one measures it again when it is time."""
         if request.answer_rate is None:
             return {}
         try:
             made = self.index.calibration(request.lexical_weight)
         except SettingsError:
-            # Not for whoever asks with another weight: it takes seconds.
+            # Not for requests with another weight: it takes seconds.
             if self._answer_rate is None or request.lexical_weight not in (None, self.index.lexical_weight):
                 raise
             from selfsent.exam.calibrate import calibrate  # which reads texts, and so needs more packages
@@ -165,7 +165,7 @@ class Engine:
 
 
 def _answer(about: dict[str, Any], hits: Sequence[Any]) -> dict[str, Any]:
-    """What an answer says of its rate, and whether there is a hit; nothing without a rate."""
+    """The part of an answer on its rate, and whether there is a hit; nothing without a rate."""
     if not about:
         return {}
     return {"answered": bool(hits), **about, **({} if hits else {"message": nothing_here(about["answer_rate"])})}

@@ -17,7 +17,7 @@ from selfsent.evaluation.tasks.retrieval import RetrievalTask
 
 COLUMNS = ("query", "id")
 _BETWEEN = re.compile(r"[\s,;|]+")
-"""What stands between several ids in a cell."""
+"""Separator of several ids in a cell."""
 
 
 def read_judged(
@@ -33,7 +33,7 @@ def read_judged(
         path: `.csv`, `.jsonl` or `.parquet` with the columns query and id; other files are tab-separated.
         corpus: the table, read with `metadata_columns` of the ids, not split.
         id_column: its column with the ids.
-        columns: what the file calls query and id, if different.
+        columns: the file's names of query and id, if different.
         clean: cleaners of the queries.
 
     Raises:
