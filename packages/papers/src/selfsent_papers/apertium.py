@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
+import subprocess  # nosec B404 # fixed programs, without a shell
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -85,7 +85,7 @@ class Apertium:
     def _run(self, command: list[str], given: str) -> str:
         options = {"capture_output": True, "timeout": PATIENCE, "start_new_session": True}
         try:
-            done = subprocess.run(command, input=given.encode(), **options)  # type: ignore[call-overload]  # nosec B603
+            done = subprocess.run(command, input=given.encode(), **options)  # type: ignore[call-overload]
             text: str = done.stdout.decode()
         except subprocess.TimeoutExpired:
             raise AugmenterError(f"{self.name} has not answered for {PATIENCE} seconds") from None
