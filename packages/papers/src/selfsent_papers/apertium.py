@@ -83,10 +83,11 @@ class Apertium:
         return [_plain(answer, text) for answer, text in zip(found, texts, strict=True)]
 
     def _run(self, command: list[str], given: str) -> str:
-        options = {"capture_output": True, "timeout": PATIENCE, "start_new_session": True}
         try:
-            done = subprocess.run(command, input=given.encode(), **options)  # type: ignore[call-overload]
-            text: str = done.stdout.decode()
+            done = subprocess.run(  # nosec B603 # fixed programs, without a shell
+                command, input=given.encode(), capture_output=True, timeout=PATIENCE, start_new_session=True
+            )
+            text = done.stdout.decode()
         except subprocess.TimeoutExpired:
             raise AugmenterError(f"{self.name} has not answered for {PATIENCE} seconds") from None
         except OSError as error:
