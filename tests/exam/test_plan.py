@@ -4,11 +4,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from naive.looks import lower_and_upper
 from selfsent.errors import OutputError, SettingsError
 from selfsent.evaluation.results import Score
-from selfsent.exam import plan as module
-from selfsent.exam.plan import Plan, Planned, Row, Tried, encoders_in, try_plan
+from selfsent.exam import trial as module
+from selfsent.exam.plan import Plan, Planned, Row, Tried
 from selfsent.exam.price import Price, price_of, significant
+from selfsent.exam.trial import encoders_in, try_plan
 from selfsent.report.exam_page import exam_page
 from selfsent.scorers.load_scorer import load_scorer
 
@@ -45,6 +47,30 @@ def test_prices_that_do_not_matter_and_rows_that_take_no_part():
     assert found.efficient == ["bm25", "words"]
     assert found.sentence == "Take words; it finds 1.0 points (1.0 to 1.0) more than bm25, at 500 times the price."
     assert Planned([Tried(Row("x", "bm25"), line="left out: broken")]).sentence.startswith("No verdict")
+
+
+def test_no_dearer_row_is_taken_or_named_where_a_cheaper_one_scores_as_high():
+    """On dev the dear ones are ahead, on test the cheap one has as much: the sentence is about efficient rows alone."""
+    cheap, dear = tried("cheap", 61, 1, dev=60), tried("dear", 61, 500, dev=62)
+    best, strong = tried("best on dev", 62, 9000, dev=66), tried("strong", 63, 4000, dev=61)
+    found = Planned([dear, cheap, best, strong], worth=9)
+    assert found.taken is cheap
+    assert found.efficient == ["cheap", "strong"]
+    assert found.sentence == "Take cheap; strong finds 2.0 points (2.0 to 2.0) more at 4,000 times the price."
+    # Ahead on dev by what its price must bring, and below a cheaper one on test.
+    found = Planned([cheap, best, strong])
+    assert found.taken is strong
+    assert found.sentence == (
+        "Take strong; it finds 2.0 points (2.0 to 2.0) more than cheap, at 4,000 times the price."
+    )
+    assert Planned([cheap, dear]).sentence == "Take cheap: nothing that is cheaper or dearer finds more."
+
+
+def test_the_interval_of_the_sentence_holds_for_all_efficient_rows():
+    rows = [tried("bm25", 60, 1), tried("words", 61, 2), tried("dear", 80, 9000, dev=60)]
+    rows[2] = replace(rows[2], test=score(80, shift=10))
+    low, high = lower_and_upper((19 + 10 * np.linspace(1, -1, 1000)).tolist(), looks=2)
+    assert f"dear finds 19.0 points ({low:.1f} to {high:.1f}) more" in Planned(rows).sentence
 
 
 def test_a_row_that_is_ahead_by_chance_alone_is_not_said_to_find_more():

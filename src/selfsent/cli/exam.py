@@ -55,7 +55,7 @@ class Exam(Reading, Encoding):
     models: tuple[str, ...] = setting(
         (),
         "compare these, as for evaluate, or vectors:FILE; NAME=MODEL names one (default without OUTPUT: the table that"
-        " ships for the language, and bm25)",
+        " ships for the language, bm25 and tfidf)",
     )
     plan: str | None = setting(
         None, "try whole configurations: standard, or a YAML file like it (OUTPUT is exam then, if it is not given)"
@@ -86,7 +86,7 @@ class Exam(Reading, Encoding):
                 self._try(folder)
                 return
             if not models and (self.json or self.output is None or is_exam(given)):
-                models = [(None, self._table_for(folder)), (None, "bm25")]
+                models = [(None, self._table_for(folder)), (None, "bm25"), (None, "tfidf")]
             if models:
                 self._compare(folder, models)
 
@@ -135,7 +135,8 @@ class Exam(Reading, Encoding):
     def _try(self, folder: Path) -> None:
         """Try the plan on the exam in a folder, write the page and show the table."""
         from selfsent.cli.exam_plan import plan_file, read_plan
-        from selfsent.exam.plan import FOLDER, try_plan
+        from selfsent.exam.plan import FOLDER
+        from selfsent.exam.trial import try_plan
         from selfsent.files import write_text
         from selfsent.report.exam_page import exam_page
 

@@ -32,7 +32,8 @@ def read_plan(given: str, table: str, encoder: str | None) -> Plan:
         SettingsError: the file cannot be read, or says what no plan can; with its line.
         BaseEncoderError: a model that is not there.
     """
-    from selfsent.exam.plan import TRAINED, Plan, Row, encoders_in
+    from selfsent.exam.plan import TRAINED, Plan, Row
+    from selfsent.exam.trial import encoders_in
     from selfsent.recipes.document import Section, read_document
     from selfsent.scorers.load_scorer import check_model
 

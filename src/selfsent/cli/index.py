@@ -95,7 +95,7 @@ class IndexBuild(WithVectors, Sized):
         """
         from selfsent.cli.exam import read_record_of
         from selfsent.cli.exam_plan import chosen_row
-        from selfsent.exam.plan import encoders_in
+        from selfsent.exam.trial import encoders_in
         from selfsent.scorers.passages import passages_in
         from selfsent.scorers.rerank import reranking
 
