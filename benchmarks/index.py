@@ -1,7 +1,8 @@
-r"""An index of this build beside one of the build before: how it is built, and asked by words alone.
+r"""An index of this build beside one of the build before: how it is built, asked by words alone, and added to.
 
     python benchmarks/index.py build --before ../before/src --texts passages.csv
     python benchmarks/index.py words --before ../before/src --texts passages.csv
+    python benchmarks/index.py upserts --before ../before/src --index million --rows rows/*.csv
 
 Files have the columns id and text. The sides alternate, each in a process of its own; medians of seconds of the
 processor are compared. Results go into docs/results/speed/index.json, one entry a kind.
@@ -88,17 +89,33 @@ def words(given: argparse.Namespace, sides: dict[str, dict[str, str]], folder: P
     return {"seconds": seconds, "new beside before": alike}
 
 
+def upserts(given: argparse.Namespace, sides: dict[str, dict[str, str]], folder: Path) -> dict[str, Any]:
+    """Whole commands that add the rows of one file after the other to a copy of each index, which replace others."""
+    seconds: dict[str, list[float]] = {side: [] for side in sides}
+    for side in sides:
+        shutil.copytree(given.index / side, folder / side)
+    for number, rows in enumerate(given.rows):
+        for side, environment in sides.items():
+            command = [sys.executable, "-m", "selfsent", "index", "bundled", str(rows.resolve()), *COLUMNS[:4]]
+            found = measured([*command, "--add", "--output", str(folder / side)], environment, folder)[0]
+            if number:  # the first write to a copy verifies all of its files
+                seconds[side].append(found)
+            print(side, found, file=sys.stderr)
+    return {"seconds": seconds, "files of rows": len(given.rows)}
+
+
 def main() -> None:
-    """Measure one of the two."""
+    """Measure one of these."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("build", "words"))
+    parser.add_argument("what", choices=("build", "words", "upserts"))
     parser.add_argument("--before", type=Path, help="the src folder of the build before")
     parser.add_argument("--texts", type=Path, help="a .csv file with id and text")
-    parser.add_argument("--index", type=Path, help="a folder with the indexes `new` and `before`, if they are made")
+    parser.add_argument("--index", type=Path, help="a folder with the indexes `new` and `before`, made before")
+    parser.add_argument("--rows", type=Path, nargs="*", help="files with id and text, for upserts")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--output", type=Path, default=OUTPUT)
     given = parser.parse_args()
-    given.texts = given.texts.resolve()
+    given.texts = given.texts and given.texts.resolve()
     own = Path(__file__).resolve().parents[1] / "src"
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
@@ -108,7 +125,7 @@ def main() -> None:
             side: {**compiled, "PYTHONPATH": str(src), "SELFSENT_CACHE": str(folder / f"{side}-cache")}
             for side, src in {"new": own, "before": given.before.resolve()}.items()
         }
-        found = {"build": build, "words": words}[given.what](given, sides, folder)
+        found = {"build": build, "words": words, "upserts": upserts}[given.what](given, sides, folder)
     medians = {side: statistics.median(values) for side, values in found["seconds"].items()}
     found |= {f"{side} / new": round(median / medians["new"], 2) for side, median in medians.items() if side != "new"}
     found |= {"load of the machine at the end": os.getloadavg()[0]}

@@ -2,6 +2,7 @@ import json
 import os
 import sqlite3
 import threading
+import zlib
 
 import numpy as np
 import pandas as pd
@@ -516,6 +517,40 @@ def test_a_changed_byte_is_found(encoder, rows, more, tmp_path, monkeypatch, fil
     else:
         with pytest.raises(DataError, match=rf"damaged \({path.name} is not as it was written\)"):
             Index(tmp_path / "i")
+
+
+def test_a_write_reads_no_file_again_that_is_as_old_as_its_checksum_and_a_compaction_reads_all(
+    encoder, rows, more, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(writer, "MAX_UNINDEXED", 20)
+    write_index(encoder, rows, tmp_path / "i", "name", fingerprint(encoder))
+    monkeypatch.setattr("selfsent.index.index.VERIFIED_ON_OPENING", 0)
+    index = Index(tmp_path / "i")
+    vectors = tmp_path / "i" / json.loads((tmp_path / "i" / MANIFEST).read_text())["files"][1]
+    data, about = bytearray(vectors.read_bytes()), vectors.stat()
+    data[len(data) // 2] ^= 4
+    vectors.write_bytes(bytes(data))
+    os.utime(vectors, ns=(about.st_atime_ns, about.st_mtime_ns))
+    index.upsert(more, encoder)  # which does not use it
+    monkeypatch.setattr("selfsent.integrity._INTACT", set())
+    with pytest.raises(DataError, match=rf"damaged \({vectors.name} is not as it was written\)"):
+        index.compact()
+    vectors.touch()
+    with pytest.raises(DataError, match=rf"damaged \({vectors.name} is not as it was written\)"):
+        index.upsert(more, encoder)
+
+
+@pytest.mark.usefixtures("small")
+def test_checksums_are_those_of_the_files_after_every_write(encoder, rows, more, tmp_path):
+    write_index(encoder, rows, tmp_path / "i", "name", fingerprint(encoder))
+    index = Index(tmp_path / "i")
+    for change in (lambda: index.upsert(more, encoder), index.compact, lambda: index.upsert(more, encoder)):
+        about = json.loads((tmp_path / "i" / SUMS).read_text())
+        files = {name: tmp_path / "i" / name for name in json.loads((tmp_path / "i" / MANIFEST).read_text())["files"]}
+        assert about["sums"] == {name: zlib.crc32(file.read_bytes()) for name, file in files.items()}
+        stats = {name: [file.stat().st_size, file.stat().st_mtime_ns] for name, file in files.items()}
+        assert about["stats"] == stats
+        change()
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,10 @@
+import unicodedata
+
 import pytest
 from Stemmer import algorithms
 
 from selfsent.errors import SettingsError
-from selfsent.lexical import LANGUAGES, Analyzer, language_of
+from selfsent.lexical import LANGUAGES, Analyzer, analyzer, language_of
 from selfsent.lexical.analyzer import fold, lower, split_words, words_of
 
 ENGLISH = ["the printer on the second floor does not answer", "what shall we do with the old machine", "it is late"]
@@ -118,6 +120,13 @@ def test_a_word_that_is_found_is_marked_as_it_is_written():
     marked = Analyzer("none").split_at("The proﬁle of ﾌﾟﾘﾝﾀｰ, Straße.", {"profile", "strasse", "リン"})
     assert marked == ["The ", "proﬁle", " of ﾌﾟ", "ﾘﾝ", "ﾀｰ, ", "Straße", "."]
     assert Analyzer("german")("Die STRASSE, die Straße") == ["strass", "strass"]
+
+
+def test_every_combining_mark_is_known_and_nothing_else():
+    marks = {chr(code) for code in range(0x300, 0xE0000) if unicodedata.category(chr(code)).startswith("M")}
+    ranges = analyzer._marks()
+    found = {chr(c) for i in range(0, len(ranges), 3) for c in range(ord(ranges[i]), ord(ranges[i + 2]) + 1)}
+    assert found == marks
 
 
 def test_a_word_of_a_million_marks_is_folded_in_linear_time():

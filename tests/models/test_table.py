@@ -89,6 +89,22 @@ def test_it_is_the_encoder_that_is_trained(table, tmp_path, kind):
     assert encode(light, TEXTS) == pytest.approx(encode(heavy, TEXTS), abs=3e-6)
 
 
+def test_a_fingerprint_is_computed_once_and_follows_changes(table, monkeypatch):
+    model, whole = open_table(table), fingerprint(open_table(table))
+    assert fingerprint(model) == whole
+    monkeypatch.setattr("selfsent.models.fingerprint._weights", lambda model: [("none", [])])
+    assert fingerprint(model) == fingerprint(model.twin()) == whole
+    monkeypatch.undo()
+    cut = open_table(table)
+    for each in (model, cut):
+        each.cut(3)
+    assert fingerprint(model) == fingerprint(cut) != whole
+    prompted = open_table(table)
+    assert fingerprint(prompted) == whole
+    prompted.prompts, prompted.default_prompt_name = {"document": "passage: "}, None
+    assert fingerprint(prompted) != whole
+
+
 def test_a_twin_is_cut_alone(table):
     whole = open_table(table)
     twin = whole.twin()

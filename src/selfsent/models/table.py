@@ -107,6 +107,8 @@ class Table:
     texts_cut = 0
     sizes: tuple[int, ...] = ()
     space = ""
+    known_fingerprint = "", ""
+    """What a fingerprint depends on besides the numbers, when it was computed, and the fingerprint."""
 
     def __init__(self, tokenizer: Tokenizer, rows: Rows, after: Sequence[Module] = ()) -> None:
         self.longest = int((tokenizer.truncation or {}).get("max_length", LONGEST))
