@@ -56,3 +56,14 @@ def test_what_is_wrong_is_said_first(selfsent, index, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     monkeypatch.delitem(sys.modules, "selfsent.serving.server", raising=False)
     assert 'python -m pip install -c constraints.txt -e ".[serve]"' in selfsent("serve", index).complaint
+
+
+def test_judging_needs_ids_and_a_table_of_judgements(selfsent, index, tmp_path):
+    without = ("--text-column", "body", "--output", tmp_path / "without")
+    assert selfsent("index", "bundled", tmp_path / "tickets.csv", *without).status == 0
+    said = selfsent("serve", tmp_path / "without", "--port", 0, "--judge", tmp_path / "mine.csv").complaint
+    assert "has no ids, which judgements need: build it by selfsent index with --id-column" in said
+    assert "must end in .csv" in selfsent("serve", index, "--port", 0, "--judge", tmp_path / "mine.txt").complaint
+    said = selfsent("serve", index, "--port", 0, "--judge", tmp_path / "tickets.csv").complaint
+    assert "must have the columns query, id and relevant" in said
+    assert (tmp_path / "tickets.csv").read_text().startswith("id,body\n")

@@ -53,10 +53,10 @@ def serving():
     """A context with the address of a running service."""
 
     @contextmanager
-    def run(engine, token=None, names=(), **limits):
+    def run(engine, token=None, names=(), judging=None, **limits):
         allowed = Limits(**limits)
         listening = listen("127.0.0.1", 0)
-        server = server_of(application(engine, allowed, token, names), allowed.timeout)
+        server = server_of(application(engine, allowed, token, names, judging), allowed.timeout)
         thread = threading.Thread(target=server.run, args=([listening],))
         thread.start()
         while not server.started:

@@ -2,6 +2,9 @@
 
 import pytest
 
+from selfsent.data.judgements import Judgements
+from selfsent.serving.judging import Judging
+
 
 @pytest.fixture
 def opened(browser):
@@ -135,3 +138,62 @@ def test_a_column_with_few_values_is_a_list_to_pick_from(opened, url):
     page.reload()
     page.locator("#said", has_text="5 nearest").wait_for()
     assert page.evaluate("window.ran") is None
+
+
+@pytest.fixture
+def kept(engine, serving, tmp_path):
+    """The address of a service that keeps judgements, and their file."""
+    path = tmp_path / "mine.csv"
+    with serving(engine, judging=Judging(engine.index, Judgements(path))) as url:
+        yield url, path
+
+
+def test_hits_are_judged_by_keyboard_and_pointer(opened, kept):
+    url, path = kept
+    page = opened(f"{url}/")
+    find(page, "the printer does not answer")
+    lines = page.locator("#hits li")
+    assert lines.first.get_by_role("group", name="Does this text answer the query?").count() == 1
+    names = [each.split(": ")[1] for each in page.locator("#hits .about button:first-of-type").all_text_contents()]
+    page.keyboard.press("y")  # within the query it is a letter
+    assert page.get_by_label("What to look for").input_value() == "the printer does not answery"
+    find(page, "the printer does not answer")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("y")
+    page.locator("#said", has_text="1 judged; queries with an answer: 1").wait_for()
+    page.keyboard.press("n")
+    page.locator("#said", has_text="2 judged").wait_for()
+    assert path.read_text().splitlines()[1:] == [
+        f"the printer does not answer,{names[0]},1",
+        f"the printer does not answer,{names[1]},0",
+    ]
+    assert page.evaluate("[...document.querySelectorAll('#hits li')].indexOf(document.activeElement)") == 2
+    page.reload()
+    lines.first.get_by_role("button", name="answers", pressed=True).wait_for()
+    assert lines.nth(1).get_by_role("button", name="no answer", pressed=True).count() == 1
+    lines.first.get_by_role("button", name="answers").click()
+    page.locator("#said", has_text="1 judged; queries with an answer: 0").wait_for()
+    assert lines.first.get_by_role("button", pressed=True).count() == 0
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("u")
+    page.locator("#said", has_text="0 judged").wait_for()
+    assert path.read_text() == "query,id,relevant\n"
+
+
+def test_a_judged_page_fits_a_telephone_and_runs_no_text(opened, kept):
+    url, path = kept
+    page = opened(f"{url}/", 400, "dark")
+    hostile = "</script><script>window.ran = 1</script> the printers"
+    find(page, hostile)
+    page.locator("#hits li", has_text="the printers").first.get_by_role("button", name="answers").first.click()
+    page.locator("#said", has_text="1 judged").wait_for()
+    assert page.evaluate("window.ran") is None
+    assert page.evaluate("document.documentElement.scrollWidth") == 400
+    assert path.read_text().startswith(f"query,id,relevant\n{hostile},")
+
+
+def test_who_is_not_asked_sees_no_buttons(opened, url):
+    page = opened(f"{url}/")
+    find(page, "printer")
+    assert page.locator(".judge").count() == 0
+    assert not page.locator("#judging").is_visible()

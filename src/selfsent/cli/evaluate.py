@@ -34,7 +34,8 @@ class _Tasks(Reading):
     )
     queries: str | None = setting(
         None,
-        "file: query, id (of a text of --documents that answers it; several rows, or several ids): scores of search",
+        "file: query, id (of a text of --documents that answers it; several rows, or several ids), and perhaps relevant"
+        " (1 or 0, as label --queries and serve --judge write): scores of search",
         needs="id_column",
     )
     hold_out: int | None = setting(None, "score N of them, as many as selfsent train kept apart", needs="documents")

@@ -45,9 +45,17 @@ class Serve(Limits, Asking):
         above=0,
     )
 
+    judge: str | None = setting(
+        None,
+        "ask on the page whether hits answer the query, and keep it in this .csv file, for evaluate --queries"
+        " (default: nobody is asked)",
+        metavar="FILE",
+    )
+
     def run(self) -> None:
         """Serve."""
         from selfsent.cli.search import calibrated
+        from selfsent.data.judgements import Judgements
         from selfsent.index import Index
         from selfsent.index.calibration import check_answer_rate
 
@@ -57,20 +65,25 @@ class Serve(Limits, Asking):
         try:
             from selfsent.serving.app import application
             from selfsent.serving.engine import Engine
+            from selfsent.serving.judging import Judging
             from selfsent.serving.server import listen, serve
         except ImportError:
             raise SettingsError(f"serve needs a web server: {install('serve')}") from None
         listening, index = listen(self.host, self.port), Index(Path(self.index))
+        judging = None if self.judge is None else Judging(index, Judgements(Path(self.judge)))
         encoder, query_map = self.encoder_of(index)
         engine = Engine(index, encoder, self.answer_rate, query_map)
         if self.answer_rate is not None:
             calibrated(index, encoder, index.lexical_weight).cutoff(self.answer_rate)
         if not token and not local:
-            notice(f"whoever reaches {self.host} may search and encode: set {TOKEN}, or give --token-file")
+            what = "search, encode and judge" if judging else "search and encode"
+            notice(f"whoever reaches {self.host} may {what}: set {TOKEN}, or give --token-file")
         names = () if token or not local else (*_LOCAL, *map(str.lower, self.allowed_host))
         shown, port = f"[{self.host}]" if ":" in self.host else self.host, listening.getsockname()[1]
         notice(f"{counted(len(index), 'text')} of {self.index} at http://{shown}:{port}/ (Ctrl-C stops)")
-        serve(application(engine, self, token, names), listening, self.timeout)
+        if judging:
+            notice(f"judgements go to {self.judge}, which has {judging.about['judged']:,}")
+        serve(application(engine, self, token, names, judging), listening, self.timeout)
         notice("stopped")
 
     def _token(self) -> str | None:

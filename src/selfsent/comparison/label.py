@@ -106,12 +106,17 @@ class Judgements:
         ('a car', 'a cat')
     """
 
+    keys = tuple(KEYS)
+
     def __init__(self, path: Path, pairs: Sequence[Pair]) -> None:
         self.path, self.answers = path, _read(path)
         known = {frozenset(pair) for pair in self.answers}
         self.todo = [pair for pair in map(_plain, pairs) if frozenset(pair) not in known]
         self.given: list[Pair] = []
         """Pairs answered in this session, which can be undone."""
+
+    def __len__(self) -> int:
+        return len(self.answers)
 
     @property
     def next(self) -> Pair | None:

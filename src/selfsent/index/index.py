@@ -191,6 +191,19 @@ class Index:
                 self._values[key] = sorted(found) if len(found) <= maximum else []
             return self._values[key]
 
+    def has_id(self, name: str) -> bool:
+        """Whether a row has this id, given as text; False without ids."""
+        with self._reading() as (files, db, _):
+            if self.id_column is None:
+                return False
+            kind = files.columns[self.id_column]
+            try:
+                value = kind(name)
+                query = f"SELECT 1 FROM inputs WHERE {files.sql_columns[self.id_column]} = ? LIMIT 1"
+                return str(value) == name and db.execute(query, [value]).fetchone() is not None
+            except (ValueError, OverflowError):  # no number, or one that the database cannot hold
+                return False
+
     def meant(self, where: Where) -> list[str]:
         """Conditions that may have been meant by those that no row meets: values alike, in other letters, say.
 

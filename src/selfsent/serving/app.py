@@ -13,6 +13,7 @@ import sys
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
+from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -25,8 +26,9 @@ from selfsent.errors import SelfsentError
 from selfsent.report.pages import render
 from selfsent.serving.batches import Batcher
 from selfsent.serving.engine import Engine, Piece, pieces_of, size_of
+from selfsent.serving.judging import Judging
 from selfsent.serving.limits import Limits
-from selfsent.serving.requests import EmbeddingsRequest, SearchRequest, openapi, parse
+from selfsent.serving.requests import EmbeddingsRequest, JudgeRequest, SearchRequest, openapi, parse
 
 _SECURITY = {"x-content-type-options": "nosniff", "referrer-policy": "no-referrer", "cache-control": "no-store"}
 _SECURITY |= {"cross-origin-resource-policy": "same-origin", "x-frame-options": "DENY"}
@@ -38,7 +40,13 @@ _HEARD = 8
 """How many times the largest body is read and thrown away: most clients hear an answer only when they have sent all."""
 
 
-def application(engine: Engine, limits: Limits, token: str | None = None, names: Sequence[str] = ()) -> Starlette:
+def application(
+    engine: Engine,
+    limits: Limits,
+    token: str | None = None,
+    names: Sequence[str] = (),
+    judging: Judging | None = None,
+) -> Starlette:
     """The service as an ASGI application.
 
     Args:
@@ -47,17 +55,22 @@ def application(engine: Engine, limits: Limits, token: str | None = None, names:
         token: that clients must send; None for none.
         names: the host names that requests may carry; none for any. A page of elsewhere can point its own name at this
             machine, and so read what only this machine may.
+        judging: keeps what is said of hits; None where nobody is asked.
     """
-    service = _Service(engine, limits, token, names)
+    service = _Service(engine, limits, token, names, judging)
     return Starlette(routes=[Mount("/", service)], lifespan=service.running)
 
 
 class _Service:
-    def __init__(self, engine: Engine, limits: Limits, token: str | None, names: Sequence[str]) -> None:
+    def __init__(
+        self, engine: Engine, limits: Limits, token: str | None, names: Sequence[str], judging: Judging | None
+    ) -> None:
         self._engine, self._limits, self._token, self._names = engine, limits, token, names
+        self._judging = judging
         self._batcher = Batcher(engine.work, size_of, limits.max_waiting, min(_THREADS, os.cpu_count() or 1))
         self._page, self._policy = _page()
         self._routes = {("POST", "/search"): self._search, ("POST", "/v1/embeddings"): self._embeddings}
+        self._routes |= {("POST", "/judge"): self._judge} if judging else {}
         pages = {"/": self._start, "/health": self._health, "/openapi.json": self._description}
         pages |= {"/v1/models": self._models}
         self._routes |= {(method, path): way for path, way in pages.items() for method in ("GET", "HEAD")}
@@ -105,7 +118,24 @@ class _Service:
     async def _search(self, request: Request) -> Response:
         asked = parse(SearchRequest, await self._body(request), self._limits)
         [(hits, about)] = await self._worked([self._engine.with_rate(asked)])
-        return JSONResponse({"model": self._engine.model, "hits": hits, **about})
+        judged = {"judged": self._judging.of(asked.query, hits)} if self._judging else {}
+        return JSONResponse({"model": self._engine.model, "hits": hits, **about, **judged})
+
+    async def _judge(self, request: Request) -> Response:
+        """A judgement, kept: what a form or a script of another site could send is refused without a token, too."""
+        assert self._judging is not None
+        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+            raise HTTPException(415, "a judgement is sent as application/json")
+        origin, own = request.headers.get("origin"), request.headers.get("sec-fetch-site") == "same-origin"
+        if (
+            origin is not None
+            and not own
+            and urlsplit(origin).netloc.lower() != request.headers.get("host", "").lower()
+        ):
+            raise HTTPException(403, "pages of elsewhere may not judge")
+        asked = parse(JudgeRequest, await self._body(request), self._limits)
+        async with asyncio.timeout(self._limits.timeout):
+            return JSONResponse(await asyncio.to_thread(self._judging.judge, asked))
 
     async def _embeddings(self, request: Request) -> Response:
         asked = parse(EmbeddingsRequest, await self._body(request), self._limits)
@@ -119,14 +149,15 @@ class _Service:
         return HTMLResponse(self._page, headers={"content-security-policy": self._policy})
 
     async def _health(self, request: Request) -> Response:
-        return JSONResponse({"status": "ok"} | (self._engine.about if self._admits(request) else {}))
+        known = self._engine.about | (self._judging.about if self._judging else {}) if self._admits(request) else {}
+        return JSONResponse({"status": "ok"} | known)
 
     async def _models(self, request: Request) -> Response:
         model = {"id": self._engine.model, "object": "model", "created": 0, "owned_by": "selfsent"}
         return JSONResponse({"object": "list", "data": [model]})
 
     async def _description(self, request: Request) -> Response:
-        return Response(openapi(self._token is not None), media_type="application/json")
+        return Response(openapi(self._token is not None, self._judging is not None), media_type="application/json")
 
     def _admits(self, request: Request) -> bool:
         given = request.headers.get("authorization", "").encode()

@@ -65,6 +65,15 @@ class SearchRequest(Request):
 
 
 @dataclass(frozen=True)
+class JudgeRequest(Request):
+    """Body of `POST /judge`."""
+
+    query: str = setting(MISSING, "what was looked for")
+    id: str = setting(MISSING, "of the text that was found")
+    relevant: bool | None = setting(None, "whether the text answers the query; null takes the judgement back")
+
+
+@dataclass(frozen=True)
 class EmbeddingsRequest(Request):
     """Body of `POST /v1/embeddings`; `start` is the number of its first text, if it is a piece of a longer one."""
 
@@ -149,7 +158,13 @@ def _schema(kind: type[Request]) -> dict[str, Any]:
     return {"type": "object", "properties": found, "required": required}
 
 
-def openapi(secured: bool) -> str:
-    """The OpenAPI description of the service; `secured`: whether a token is asked for."""
+def openapi(secured: bool, judged: bool = False) -> str:
+    """The OpenAPI description of the service.
+
+    Args:
+        secured: whether a token is asked for.
+        judged: whether hits are judged.
+    """
     schemas = {"search": _schema(SearchRequest), "embeddings": _schema(EmbeddingsRequest)}
-    return render("openapi.json", version=__version__, secured=secured, **schemas)
+    schemas |= {"judge": _schema(JudgeRequest)} if judged else {}
+    return render("openapi.json", version=__version__, secured=secured, judged=judged, **schemas)

@@ -62,3 +62,32 @@ def test_unknown_ids_are_told(table, tmp_path):
     assert any("1 query without an id of the table" in line for line in said)
     with pytest.raises(DataError, match="has none of the ids, such as 300"):
         judged(table, tmp_path / "none.csv", "query,id\nred,300\ncar,301\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "rows"),
+    [
+        ("mine.csv", "query,id,relevant\nred,7,1\nred,8,0\nboats,9,2\nboats,11,yes\nhorse,11,0\n"),
+        ("mine.tsv", "query\tid\trelevant\nred\t7\t1\nred\t8\t0\nboats\t9\t2\nboats\t11\tyes\nhorse\t11\t0\n"),
+        (
+            "mine.jsonl",
+            '{"query": "red", "id": 7, "relevant": true}\n{"query": "red", "id": 8, "relevant": false}\n'
+            '{"query": "boats", "id": 9, "relevant": 2}\n{"query": "boats", "id": 11, "relevant": 1.0}\n'
+            '{"query": "horse", "id": 11, "relevant": 0}\n',
+        ),
+    ],
+)
+def test_what_is_judged_to_be_no_answer_is_none(table, tmp_path, name, rows):
+    task = judged(table, tmp_path / name, rows)
+    right = [{task.documents[index]: grade for index, grade in grades.items()} for grades in task.grades]
+    assert task.queries == ["red", "boats"]
+    assert right == [{"a red car": 1.0}, {"two green boats": 2.0, "one white horse": 1.0}]
+    said = " ".join(task.score(LexicalScorer("bm25")).warnings)
+    assert "1 query for which no text was judged to be an answer: left out" in said
+
+
+def test_wrong_judgements_are_refused(table, tmp_path):
+    with pytest.raises(DataError, match="relevant is 'perhaps'; it is 1"):
+        judged(table, tmp_path / "mine.csv", "query,id,relevant\nred,7,perhaps\ncar,8,1\n")
+    with pytest.raises(DataError, match="no text was judged to be an answer"):
+        judged(table, tmp_path / "mine.csv", "query,id,relevant\nred,7,0\ncar,8,no\n")

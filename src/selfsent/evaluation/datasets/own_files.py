@@ -26,9 +26,12 @@ from selfsent.evaluation.datasets.publishers import columns_of
 Column = str | Sequence[str]  # a column by name, or several to join
 Clean = str | Sequence[str] | None  # cleaners, as for `read_corpus`
 NAMED = (".csv", ".jsonl", ".ndjson", ".parquet")  # files with named columns
-_NO_TEXT = ("label", "score", "id")
+_NO_TEXT = ("label", "score", "id", "relevant")
+_MARK = "relevant"
+"""A second column that holds no text."""
 _NO_SCORE = ("", "nan", "inf", "-inf", "na", "n/a", "none", "null", "-", "?")
 """Placeholders for a missing score, not column names."""
+_LONGEST_HEADER = 1 << 16
 
 
 def read_rows(path: Path, names: tuple[str, ...], columns: Sequence[Column] | None = None, clean: Clean = None) -> Rows:
@@ -66,6 +69,26 @@ def read_rows(path: Path, names: tuple[str, ...], columns: Sequence[Column] | No
     return Rows(name, found, fingerprint(found), (f"{name}: {empty} left out",) if empty else ())
 
 
+def header_of(path: Path, column: Column) -> list[str]:
+    """The names of a file's columns; empty if they cannot be read.
+
+    Args:
+        path: as for `read_rows`.
+        column: one that it has.
+    """
+    try:
+        if format_of(path) not in NAMED:
+            with open_file(path) as file:
+                return file.readline(_LONGEST_HEADER).decode("utf-8-sig", "replace").strip().casefold().split("\t")
+        wanted = Columns((column,) if isinstance(column, str) else tuple(column))
+        for _ in read_file(path, wanted):
+            if wanted.header:
+                break
+        return wanted.header
+    except (OSError, CorpusError):
+        return []
+
+
 def is_number(text: str) -> bool:
     """Whether a text is a finite number."""
     try:
@@ -75,17 +98,20 @@ def is_number(text: str) -> bool:
 
 
 def _read_named(path: Path, names: tuple[str, ...], columns: Sequence[Column]) -> tuple[list[list[str]], str]:
-    """Rows of a file with named columns; labels, scores and ids may be numbers."""
+    """Rows of a file with named columns; labels, scores, ids and marks may be numbers."""
     if not format_of(path) or format_of(path) == ".txt":
         raise DataError(f"{path} does not name its columns: give a .csv, .tsv, .jsonl or .parquet file")
     parts = [[part] if isinstance(part, str) else list(part) for part in columns]
     texts = [name for part in parts for name in part]
     label = texts.pop() if names[-1] in _NO_TEXT else None
-    wanted = Columns(tuple(dict.fromkeys(texts)), label=label)
+    mark = texts.pop(names.index(_MARK)) if _MARK in names else None
+    wanted = Columns(tuple(dict.fromkeys(texts)), mark, label)
     table: list[list[str]] = []
     try:
         for batch in read_file(path, wanted):
-            held = dict(zip(wanted.wanted, [*batch.texts, batch.labels or []], strict=False))
+            held = dict(zip(wanted.texts, batch.texts, strict=True))
+            others = ((mark, batch.documents), (label, batch.labels))
+            held |= {name: cells or [] for name, cells in others if name is not None}
             table += map(list, zip(*(map("\n\n".join, zip(*map(held.get, part))) for part in parts)))
     except CorpusError as error:
         reason, _, advice = str(error).partition(": name the right one")

@@ -5,6 +5,7 @@
   const [ask, query, filters, fields, count, said, hits, secret] =
     ["#ask", "#query", "#filters", ".fields", "#filters summary span", "#said", "#hits", "#token"].map(part);
   const positions = ["row", "sentence", "passage", "repeats"], numbers = ["score", "cosine", "words"];
+  const answers = { y: true, n: false, u: null };
   const seen = {};
   let asked = 0, token = sessionStorage.getItem("token");
 
@@ -66,7 +67,36 @@
     }
   };
 
-  const shown = (hit) => {
+  // A judgement goes to all hits of one text. What is pressed already is taken back by pressing it again.
+  const judge = async (line, relevant) => {
+    const { query, id } = line.judged;
+    try {
+      const told = await fetched("judge", { query, id, relevant });
+      for (const each of hits.children) {
+        if (each.judged?.query === query && each.judged.id === id) press(each, relevant);
+      }
+      say(`${told.judged.toLocaleString("en")} judged; queries with an answer: ${told.answered.toLocaleString("en")}`);
+    } catch (error) {
+      say(error.message, true);
+    }
+  };
+  const press = (line, relevant) => {
+    line.judged.relevant = relevant;
+    line.querySelectorAll(".judge button").forEach((each) => each.setAttribute("aria-pressed", each.value === String(relevant)));
+  };
+  const choices = (line) => {
+    const group = make("div", "", { className: "judge" });
+    group.setAttribute("role", "group");
+    group.setAttribute("aria-label", "Does this text answer the query?");
+    for (const [value, text] of [[true, "answers"], [false, "no answer"]]) {
+      const button = make("button", text, { type: "button", value: String(value) });
+      button.addEventListener("click", () => judge(line, line.judged.relevant === value ? null : value));
+      group.append(button);
+    }
+    return group;
+  };
+
+  const shown = (hit, judged, asked) => {
     const line = make("li", "", { tabIndex: -1 }), about = make("div", "", { className: "about" });
     about.append(make("b", hit.score.toFixed(3), { title: `cosine ${hit.cosine.toFixed(3)}, words ${hit.words.toFixed(3)}` }));
     for (const [name, value] of Object.entries(hit)) {
@@ -87,6 +117,11 @@
     const text = make("p", "", { className: "body short", dir: "auto" });
     (hit.parts ?? []).forEach((piece, place) => text.append(place % 2 ? make("mark", piece) : piece));
     line.append(about, text);
+    if (judged?.id) {
+      line.judged = { query: asked, id: judged.id };
+      line.append(choices(line));
+      press(line, judged.relevant);
+    }
     return line;
   };
 
@@ -114,7 +149,7 @@
       const body = { query: text, top: 20, mark: true, ...(conditions.length ? { where: conditions } : {}) };
       const answer = await fetched("search", body);
       if (mine !== asked) return;
-      hits.replaceChildren(...answer.hits.map(shown));
+      hits.replaceChildren(...answer.hits.map((hit, place) => shown(hit, answer.judged?.[place], text)));
       [...hits.children].forEach(fold);
       say(answer.hits.length ? `${answer.hits.length} nearest texts, best first` : answer.message ?? "nothing is left by these filters");
     } catch (error) {
@@ -126,6 +161,7 @@
     try {
       const about = await fetched("health");
       locked(!about.columns);
+      part("#judging").hidden = !("judged" in about);
       if (!about.columns) return token && say("this is not the token", true);
       const names = Object.keys(about.columns).filter((name) => !positions.includes(name));
       fields.replaceChildren();
@@ -166,7 +202,10 @@
     if (event.key === "Escape" || (event.key === "/" && !typing)) { to(query); query.select(); }
     else if (event.key === "ArrowDown" && (at >= 0 || event.target === query)) to(lines[at + 1]);
     else if (event.key === "ArrowUp" && at >= 0) to(lines[at - 1] ?? query);
-    else if (event.key === "Enter" && at >= 0 && event.target === lines[at]) lines[at].querySelector(".more")?.click();
+    else if (at >= 0 && lines[at].judged && event.key in answers && !(event.ctrlKey || event.metaKey || event.altKey)) {
+      judge(lines[at], answers[event.key]);
+      to(lines[at + (event.key === "u" ? 0 : 1)] ?? lines[at]);
+    } else if (event.key === "Enter" && at >= 0 && event.target === lines[at]) lines[at].querySelector(".more")?.click();
   });
   start();
 })();
