@@ -69,6 +69,7 @@ def test_a_judgement_is_kept_shown_changed_and_taken_back(judged, path):
         (JSON | {"Origin": "http://evil.example"}, 403),
         (JSON | {"Origin": "http://127.0.0.1:1"}, 403),  # another port of this machine
         (JSON | {"Origin": "null"}, 403),
+        (JSON | {"Origin": "http://["}, 403),
         (JSON | {"Host": "evil.example"}, 421),
         (JSON | {"Sec-Fetch-Site": "same-origin", "Origin": "https://behind.a.proxy"}, 200),
         ({"Content-Type": "Application/JSON; charset=utf-8"}, 200),
@@ -153,6 +154,6 @@ def test_numbers_that_no_browser_holds_are_told_as_text(serving, tmp_path, path)
         first = ask(url, "/search", {"query": "printer"})[2]["judged"][0]
         assert first == {"id": "9007199254740993", "relevant": None}
         assert ask(url, "/judge", {"query": "printer", "id": first["id"], "relevant": True}, **JSON)[0] == 200
-        for other in ("9007199254740994", "9007199254740993.0", "1e400", "9" * 30, "x"):
+        for other in ("9007199254740994", "9007199254740993.0", "1e400", "9_007199254740993", "9" * 30, "x"):
             assert ask(url, "/judge", {"query": "printer", "id": other, "relevant": True}, **JSON)[0] == 400
     assert rows(path)[1:] == [["printer", "9007199254740993", "1"]]

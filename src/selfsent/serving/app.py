@@ -13,7 +13,6 @@ import sys
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
-from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -126,12 +125,9 @@ class _Service:
         assert self._judging is not None
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             raise HTTPException(415, "a judgement is sent as application/json")
-        origin, own = request.headers.get("origin"), request.headers.get("sec-fetch-site") == "same-origin"
-        if (
-            origin is not None
-            and not own
-            and urlsplit(origin).netloc.lower() != request.headers.get("host", "").lower()
-        ):
+        origin, host = (request.headers.get(name, "").lower() for name in ("origin", "host"))
+        own = not origin or request.headers.get("sec-fetch-site") == "same-origin"
+        if not own and origin.partition("//")[2] != host:
             raise HTTPException(403, "pages of elsewhere may not judge")
         asked = parse(JudgeRequest, await self._body(request), self._limits)
         async with asyncio.timeout(self._limits.timeout):

@@ -27,7 +27,8 @@ class Judging:
 
     def __init__(self, index: Index, judgements: Judgements) -> None:
         if index.id_column is None:
-            raise SettingsError(f"{index.path} has no ids, which judgements need: build it by selfsent index with --id-column")
+            advice = "build it by selfsent index with --id-column"
+            raise SettingsError(f"{index.path} has no ids, which judgements need: {advice}")
         self._index, self._judgements, self._column = index, judgements, index.id_column
 
     @property
