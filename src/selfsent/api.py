@@ -181,7 +181,7 @@ def dedup(
             `precision` of the result.
         keep_row: the row of a family that stays: `first`, `longest`, or `newest:COLUMN` by a carried column of dates or
             numbers.
-        guard: changes that no copy may have: `numbers`, `negations`.
+        guard: changes that no copy may have: `numbers`, `negations`, `names`.
         lexical_weight: of the words beside the cosine, for `meaning`.
         language: of the stemmer, for `meaning`; by default the language of most texts.
         progress: receives the number of texts done.

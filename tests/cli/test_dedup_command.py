@@ -105,7 +105,7 @@ def test_what_cannot_be_done(selfsent, tickets, tmp_path):
         (("--output", tickets, "--overwrite"), "which is read: name another file"),
         (("--output", tmp_path / "u.csv", "--split-sentences"), "a sentence is no row"),
         (("--output", tmp_path / "u.csv", "--without", tickets), "compares a table with itself"),
-        (("--output", tmp_path / "u.csv", "--guard", "names"), "it is one of numbers, negations"),
+        (("--output", tmp_path / "u.csv", "--guard", "dates"), "it is one of numbers, negations, names"),
         (("--output", tmp_path / "u.csv", "--keep-row", "last"), "--keep-row is 'last'"),
     ):
         assert reason in selfsent(*given, *more).complaint

@@ -126,6 +126,14 @@ def test_levels_and_guards(read, tickets):
     assert (told["kept"], told["rows"], told["others"], told["other_rows"]) == ("a", 5, "row 1, d, e, f", "1, 3, 4, 5")
 
 
+@pytest.mark.parametrize("most", [5000, 0])
+def test_another_name_is_no_copy(read, most, monkeypatch):
+    monkeypatch.setattr("selfsent.search.dedup.EXACT", most)
+    texts = [f"{PRINTER}, and ask {name} about it" for name in ("Smith", "Miller", "SMITH", "somebody")]
+    assert dedup(read(texts), guard=["names"]).kept.tolist() == [0, 1]
+    assert dedup(read(texts)).kept.tolist() == [0]
+
+
 def test_the_row_that_stays(read, tickets):
     corpus = read(tickets, metadata_columns=("id", "when"))
     assert dedup(corpus, keep_row="longest").families[0].kept == 5

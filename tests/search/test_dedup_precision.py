@@ -7,7 +7,7 @@ import tiny
 from selfsent import dedup
 from selfsent.data.corpus import read_corpus
 from selfsent.errors import SettingsError
-from selfsent.search.edits import edits
+from selfsent.search.edits import edits, found_of_edits
 from selfsent.search.precision import TAIL, TRIMMED, choose_threshold, expected_by_chance, neighbours_of_sample
 from selfsent.search.similarity import Similarity
 
@@ -106,6 +106,24 @@ def test_edits_of_a_text():
     )
     assert sorted(before) == sorted(after)
     assert made["mistyped"][1:] == ["", ""]
+
+
+def test_another_name():
+    texts = ["please call Smith at once", "we saw Miller there", "no name is here"]
+    made = edits(texts, np.arange(3))["with another name"]
+    assert made == ["please call Miller at once", "we saw Smith there", ""]
+    assert edits(texts[:1], np.arange(1))["with another name"] == [""]  # there is no other
+
+
+def test_edits_that_a_guard_forbids_are_not_found(read):
+    plain = tiny.make_sentences(60, seed=3)
+    similarity = Similarity(read([f"{each} and ask {'Smith' if each < 'n' else 'Miller'} in room 4" for each in plain]))
+    names = {"with another name", "with another number"}
+    found = found_of_edits(similarity, 0.4)
+    guarded = found_of_edits(similarity, 0.4, ["names", "numbers"])
+    assert all(found[kind] > 0 for kind in names)
+    assert all(guarded[kind] == 0 for kind in names)
+    assert guarded["cut"] > 0
 
 
 def test_the_share_of_edited_texts_that_is_found(read, planted):

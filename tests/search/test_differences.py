@@ -1,6 +1,6 @@
 import pytest
 
-from selfsent.search.differences import differences, is_guarded
+from selfsent.search.differences import differences, is_guarded, names_in
 
 
 @pytest.mark.parametrize(
@@ -10,6 +10,7 @@ from selfsent.search.differences import differences, is_guarded
         ("It is on", "It is not on", "+ not"),
         ("see page 3.5 now", "see page 3.6 now", "3.5 → 3.6"),
         ("call Ann today", "call today", "− Ann"),
+        ("Mr Smith has called", "Mr Miller has called", "Smith → Miller"),
         ("one two three", "one  Two three", ""),
         ("a b c d", "a x c y", "b → x; d → y"),
         ("", "new", "+ new"),
@@ -48,3 +49,34 @@ def test_huge_texts_take_no_time():
 def test_guards(one, other, guards, told):
     assert is_guarded(one, other, guards) is told
     assert is_guarded(other, one, guards) is told
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "told"),
+    [
+        ("call Smith now", "please call Miller", True),
+        ("Smith has called", "Miller has called", True),
+        ("call Smith now", "CALL SMITH", False),
+        ("call Smith now", "call now", False),
+        ("Call Smith", "Phone Smith", False),
+        ("call Smith and Miller", "call Miller", False),
+    ],
+)
+def test_changed_names(one, other, told):
+    names = {"smith", "miller"}
+    assert is_guarded(one, other, ["names"], names) is told
+    assert is_guarded(other, one, ["names"], names) is told
+    assert not is_guarded(one, other, ["numbers", "negations"], names)
+
+
+def test_names_of_texts():
+    texts = [
+        "Please ask Smith. Perhaps he knows O’Brien",
+        'Smith: please call. "Perhaps" they stop',
+        "we ask please, not Please",
+        "All Words Of Headlines Are Large",
+        "PRINTER IN ROOM",
+        "I am here",
+        "",
+    ]
+    assert names_in(texts) == {"smith", "o’brien"}

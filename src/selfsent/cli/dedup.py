@@ -56,7 +56,7 @@ class Dedup(WithVectors):
     )
     keep_row: str = setting("first", "row of a family that stays: first, longest, or newest:COLUMN (dates or numbers)")
     guard: tuple[str, ...] = setting(
-        (), "never take texts for copies of which a number or a negation was changed: numbers, negations"
+        (), "never take texts for copies of which a number, a negation or a name was changed: numbers, negations, names"
     )
     model: str = setting("bundled", "encoder of --level meaning: a directory, a hub id, or bundled")
     lexical_weight: float = setting(0.5, "weight of words in --level meaning", flags=LEXICAL_WEIGHT)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -13,7 +14,7 @@ from selfsent.data.corpus.batch import POSITIONS
 from selfsent.errors import SettingsError
 from selfsent.lexical.hybrid import top_k
 from selfsent.progress import SILENT, Counter, Progress
-from selfsent.search.differences import Guard, is_guarded
+from selfsent.search.differences import Guard, is_guarded, names_in
 from selfsent.search.families import ROUNDING, Family, Stars, families_of
 from selfsent.search.near import Texts, near_candidates
 from selfsent.search.pairs import candidates_for
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 Vectors = NDArray[np.float32]
 Integers = NDArray[np.int64]
 Level = Literal["exact", "near", "meaning"]
+Allowed = Callable[[Integers, Integers], NDArray[np.bool_]]
+"""Rows of pairs -> whether no guard forbids that they are copies, (pairs,)."""
 
 THRESHOLDS: dict[Level, float] = {"exact": 1.0, "near": 0.8, "meaning": 0.85}
 """Minimum similarity of near-copies where none is given."""
@@ -122,7 +125,7 @@ def deduplicate(
     chosen: Precision | None = None
     if precision is not None:
         similarity = similarity or Similarity(corpus)
-        chosen = choose_threshold(similarity, precision, progress)
+        chosen = choose_threshold(similarity, precision, progress, guard)
         threshold = chosen.threshold
     threshold = THRESHOLDS[level] if threshold is None else threshold
     first, order = preferred(corpus, keep_row)
@@ -130,7 +133,8 @@ def deduplicate(
     if level != "exact":
         similarity = similarity or Similarity(corpus)
         found = _close_by_words if similarity.vectors is None else _close_by_vectors
-        found(stars, similarity, order, threshold, guard, progress.counting("comparing", len(corpus)))
+        allowed = _allowing(corpus, guard)
+        found(stars, similarity, order, threshold, allowed, progress.counting("comparing", len(corpus)))
     return _of_input(corpus, stars, first, order, level, threshold, chosen)
 
 
@@ -231,36 +235,41 @@ def preferred(corpus: Corpus, keep_row: str) -> tuple[Integers, Integers]:
     return rows[begins], np.lexsort((rows[begins], -value[begins]))
 
 
-def _allowed(corpus: Texts, first: Integers, second: Integers, guard: Sequence[Guard]) -> NDArray[np.bool_]:
-    """Whether pairs of rows have none of the changes of a guard."""
-    if not guard:
-        return np.ones(len(first), bool)
-    pairs = zip(corpus.texts(first), corpus.texts(second), strict=True)
-    return np.fromiter((not is_guarded(one, other, guard) for one, other in pairs), bool, len(first))
+def _allowing(corpus: Texts, guard: Sequence[Guard]) -> Allowed:
+    """The test of pairs of rows of a corpus for changes of a guard."""
+    names = names_in(chain.from_iterable(corpus.batches(size=_BLOCK))) if "names" in guard else set[str]()
+
+    def allowed(first: Integers, second: Integers) -> NDArray[np.bool_]:
+        if not guard:
+            return np.ones(len(first), bool)
+        pairs = zip(corpus.texts(first), corpus.texts(second), strict=True)
+        return np.fromiter((not is_guarded(one, other, guard, names) for one, other in pairs), bool, len(first))
+
+    return allowed
 
 
 def _close_by_words(
-    stars: Stars, similarity: Similarity, order: Integers, threshold: float, guard: Sequence[Guard], advance: Counter
+    stars: Stars, similarity: Similarity, order: Integers, threshold: float, allowed: Allowed, advance: Counter
 ) -> None:
     """Let texts join: of few texts all are compared with those that are kept, of many those that share a band."""
     corpus, counts = similarity.corpus, similarity.counts
     assert counts is not None
     if len(corpus) <= EXACT:
-        _all_by_words(stars, similarity, order, threshold, guard, advance)
+        _all_by_words(stars, similarity, order, threshold, allowed, advance)
         return
     rank = _ranks(order)
     close: list[tuple[Integers, Integers, Vectors]] = []
     for earlier, later in near_candidates(corpus, counts, rank, advance):
         score = similarity(order[earlier], order[later])
         near = np.flatnonzero(score >= threshold - ROUNDING)
-        near = near[_allowed(corpus, order[earlier[near]], order[later[near]], guard)]
+        near = near[allowed(order[earlier[near]], order[later[near]])]
         close.append((earlier[near], later[near], score[near]))
     if close:
         stars.join(*map(np.concatenate, zip(*close, strict=True)))
 
 
 def _all_by_words(
-    stars: Stars, similarity: Similarity, order: Integers, threshold: float, guard: Sequence[Guard], advance: Counter
+    stars: Stars, similarity: Similarity, order: Integers, threshold: float, allowed: Allowed, advance: Counter
 ) -> None:
     from scipy.sparse import vstack
 
@@ -274,17 +283,17 @@ def _all_by_words(
         found = (rows[block] @ rows[others].T).tocoo()
         earlier, later = others[found.col], block[found.row]
         near = np.flatnonzero((found.data >= threshold - ROUNDING) & (earlier < later))
-        near = near[_allowed(corpus, order[earlier[near]], order[later[near]], guard)]
+        near = near[allowed(order[earlier[near]], order[later[near]])]
         stars.join(earlier[near], later[near], found.data[near])
         kept = np.concatenate([kept, block[stars.kept[block] == block]])
         advance(len(block))
 
 
 def _close_by_vectors(
-    stars: Stars, similarity: Similarity, order: Integers, threshold: float, guard: Sequence[Guard], advance: Counter
+    stars: Stars, similarity: Similarity, order: Integers, threshold: float, allowed: Allowed, advance: Counter
 ) -> None:
     """Let texts join, a block at a time: each is compared with all that are kept by then, and with its block."""
-    vectors, corpus = similarity.vectors, similarity.corpus
+    vectors = similarity.vectors
     assert vectors is not None
     least = candidates_for(1, threshold, similarity.weight)[1]
     kept = np.empty(0, np.int64)
@@ -297,7 +306,7 @@ def _close_by_vectors(
         earlier, later, cosine = map(np.concatenate, zip(*found, strict=True))
         score = similarity(order[earlier], order[later], cosine)
         near = np.flatnonzero(score >= threshold - ROUNDING)
-        near = near[_allowed(corpus, order[earlier[near]], order[later[near]], guard)]
+        near = near[allowed(order[earlier[near]], order[later[near]])]
         stars.join(earlier[near], later[near], score[near])
         kept = np.concatenate([kept, block[stars.kept[block] == block]])
         advance(len(block))

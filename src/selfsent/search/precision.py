@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from selfsent.search.edits import found_of_edits
 from selfsent.search.families import ROUNDING
 
 if TYPE_CHECKING:
+    from selfsent.search.differences import Guard
     from selfsent.search.similarity import Similarity
 
 Scores = NDArray[np.float64]
@@ -127,7 +128,9 @@ def expected_by_chance(neighbours: Scores, thresholds: Scores) -> Scores:
     return found
 
 
-def choose_threshold(similarity: Similarity, precision: float, progress: Progress = SILENT) -> Precision:
+def choose_threshold(
+    similarity: Similarity, precision: float, progress: Progress = SILENT, guard: Sequence[Guard] = ()
+) -> Precision:
     """The lowest threshold at which copies have a precision.
 
     A text is a false copy where one that is none lies above the threshold; the texts that have one above it at all are
@@ -137,6 +140,7 @@ def choose_threshold(similarity: Similarity, precision: float, progress: Progres
         similarity: of the corpus.
         precision: 0 to 1.
         progress: receives the number of texts done.
+        guard: changes that no copy may have, for the share of edited texts that is found.
 
     Raises:
         SettingsError: too few texts.
@@ -144,10 +148,12 @@ def choose_threshold(similarity: Similarity, precision: float, progress: Progres
     if len(similarity.corpus) < FEWEST:
         has = f"the corpus has {len(similarity.corpus)} different texts"
         raise SettingsError(f"a precision is told from {FEWEST} texts or more, and {has}: give a threshold")
-    return threshold_for(precision, neighbours_of_sample(similarity, progress=progress), similarity)
+    return threshold_for(precision, neighbours_of_sample(similarity, progress=progress), similarity, guard)
 
 
-def threshold_for(precision: float, neighbours: Scores, similarity: Similarity) -> Precision:
+def threshold_for(
+    precision: float, neighbours: Scores, similarity: Similarity, guard: Sequence[Guard] = ()
+) -> Precision:
     """`choose_threshold` by the neighbours of a sample, (sample, n) similarities, best first."""
     chance = expected_by_chance(neighbours, _STEPS)
     has_copy = neighbours[:, :1] >= _STEPS - ROUNDING
@@ -160,4 +166,4 @@ def threshold_for(precision: float, neighbours: Scores, similarity: Similarity) 
     low, high = np.quantile(1 - np.minimum(false / np.maximum(all_copies, 1), 1), [0.025, 0.975])
     about = float(estimates[place]), float(low), float(high), float(copies[place] / len(chance)), len(chance)
     threshold = float(_STEPS[place]) if len(enough) else 1.0
-    return Precision(threshold, *about, reached=len(enough) > 0, found=found_of_edits(similarity, threshold))
+    return Precision(threshold, *about, reached=len(enough) > 0, found=found_of_edits(similarity, threshold, guard))
