@@ -1,6 +1,6 @@
 """Passages of long documents: nDCG@10 of queries drawn from them, the size of an index, milliseconds a query.
 
-    python experiments/passages.py --text DIR --model bundled --model MINILM
+    python experiments/passages.py --text DIR --model bundled --model all-MiniLM=DIR [--fast]
 
 Documents are blocks between blank lines: chapters of textbooks, statutes, transcripts of podcasts. A query is a
 sentence that is taken out of its document, without some of its words, as in `selfsent exam`. A document counts by
@@ -12,12 +12,15 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from selfsent import read_corpus
+from selfsent.data.vector_files import VectorsFile
 from selfsent.display import shortened
 from selfsent.exam.draw import draw_exam, texts_of
 from selfsent.files import read_json, write_json
@@ -25,7 +28,14 @@ from selfsent.index import Index, write_index
 from selfsent.models.encoding import encode
 from selfsent.models.fingerprint import fingerprint
 from selfsent.models.opening import open_encoder
-from selfsent.scorers.load_scorer import load_scorer
+from selfsent.models.table import Table
+from selfsent.scorers.lexical import Hybrid
+from selfsent.scorers.passages import InPassages
+from selfsent.scorers.scorer import Scorer
+from selfsent.search import encode_to_file
+
+if TYPE_CHECKING:
+    from selfsent.models.encoding import Model
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results" / "quality" / "passages.json"
 SETS = {"openstax.txt.zst": 300, "law-dc-code.txt.zst": 800, "podcasts-changelog.txt.zst": 40}
@@ -34,28 +44,39 @@ WORDS = (None, 60, 120, 250)
 QUERIES = 400
 
 
-def scores_of(task: Any, model: str, words: int | None) -> dict[str, float]:
-    """nDCG@10 of a model by the cosine and with words."""
-    suffix = "" if words is None else f"+passages:{words}"
-    return {sign or "cosine": task.score(load_scorer(f"{model}{sign}{suffix}")).score for sign in ("", "+words")}
-
-
-def indexed(task: Any, model: str, words: int | None) -> dict[str, float]:
-    """Seconds to build an index, its megabytes, and milliseconds a query, one at a time."""
-    encoder = open_encoder(model)
+def measured(task: Any, encoder: Model, name: str, words: int | None) -> dict[str, float]:
+    """nDCG@10 by the cosine and with words, and the size and speed of an index; every passage is encoded once."""
     with tempfile.TemporaryDirectory() as folder:
         corpus = read_corpus({"text": task.documents}, passages=words, metadata_columns=(), cache=folder)
-        place, start = Path(folder) / "index", time.process_time()
-        write_index(encoder, corpus, place, model, fingerprint(encoder))
+        place, file, start = Path(folder) / "index", Path(folder) / "vectors.npy", time.process_time()
+        encode_to_file(encoder, corpus, file, side="document")
+        vectors = VectorsFile(file)
+        write_index(encoder, corpus, place, name, fingerprint(encoder), file=vectors)
         built, index, asked = time.process_time() - start, Index(place), task.queries[:100]
-        vectors = encode(encoder, asked, side="query")
-        index.search(vectors[:1], texts=asked[:1])
+        encoded = encode(encoder, asked, side="query")
+        index.search(encoded[:1], texts=asked[:1])
         start = time.process_time()
-        for query, vector in zip(asked, vectors, strict=True):
+        for query, vector in zip(asked, encoded, strict=True):
             index.search(vector[None], texts=[query])
         spent = 1000 * (time.process_time() - start) / len(asked)
         size = sum(path.stat().st_size for path in place.rglob("*") if path.is_file()) / 1e6
-    return {"texts": len(corpus), "built": built, "megabytes": size, "milliseconds": spent}
+        found = {"texts": len(corpus), "built": built, "megabytes": size, "milliseconds": spent}
+        known = dict(zip(corpus.texts(), np.load(file)[corpus.input_rows.first], strict=True))
+    return scores_of(task, encoder, known, words) | found
+
+
+def scores_of(task: Any, encoder: Model, known: Mapping[str, Any], words: int | None) -> dict[str, float]:
+    """nDCG@10 by the cosine and with words, with the vectors of known texts."""
+
+    def vectors_of(texts: Sequence[str]) -> Any:
+        new = [text for text in texts if text not in known]
+        made = dict(zip(new, encode(encoder, new, side="document"), strict=True)) if new else {}
+        return np.stack([made[text] if text in made else known[text] for text in texts])
+
+    alone = Scorer(partial(encode, encoder, side="query"), "encoder", searching=(None, vectors_of))
+    alone.lexical_weight = encoder.lexical_weight
+    both = {"cosine": alone, "+words": Hybrid(alone)}
+    return {sign: task.score(each if words is None else InPassages(each, words)).score for sign, each in both.items()}
 
 
 def main() -> None:
@@ -63,6 +84,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--text", type=Path, required=True, help="directory of the files")
     parser.add_argument("--model", action="append", default=[], help="an encoder (default: bundled)")
+    parser.add_argument("--fast", action="store_true", help="transformers in bfloat16")
     parser.add_argument("--output", type=Path, default=RESULTS)
     options = parser.parse_args()
     rows: dict[str, Any] = read_json(options.output)
@@ -71,10 +93,16 @@ def main() -> None:
         task, lengths = exam.task, [len(text.split()) for text in exam.task.documents]
         about = {"documents": len(lengths), "words": float(np.mean(lengths)), "queries": len(task.queries)}
         for model in options.model or ["bundled"]:
+            label, _, directory = model.rpartition("=")
+            label, encoder = label or model, open_encoder(directory)
+            if options.fast and not isinstance(encoder, Table):
+                from selfsent.models.precision import quicken
+
+                quicken(encoder, fast=True, int8=False)
             for words in WORDS:
-                key = f"{name} {Path(model).name} {words or 'whole'}"
+                key = f"{name} {label} {words or 'whole'}"
                 if key not in rows:
-                    rows[key] = {**about, **scores_of(task, model, words), **indexed(task, model, words)}
+                    rows[key] = about | measured(task, encoder, label, words)
                     options.output.parent.mkdir(parents=True, exist_ok=True)
                     write_json(options.output, rows)
                 told = "  ".join(f"{what} {value:,.1f}" for what, value in rows[key].items())
