@@ -28,6 +28,8 @@ from selfsent_papers.significance import holm
 
 ROOT = Path(__file__).parents[1]
 PAGE, RAW = ROOT / "docs" / "claims.md", ROOT / "docs" / "results" / "quality"
+OLDER = ROOT / "docs" / "results" / "claims.md"
+"""The page of the figures that are older than the protocol."""
 RUN_HERE = ROOT / "docs" / "results" / "claims"
 """The figures of finished groups, and of the page."""
 START, END = "<!-- claims -->", "<!-- end of claims -->"
@@ -218,6 +220,14 @@ def row(claim: Mapping[str, Any]) -> str:
         ours.append(f"`--run {claim['id']}`, {claim['minutes']:,} minutes of a core")
         if len(missing) < len(claim["ours"]):
             ours[-1] = f"{', '.join(each['of'] for each in missing)}: {ours[-1]}"
+    hours = f"{claim['hours']:.1f} h" if claim["hours"] >= 0.1 else "minutes"
+    said = f"**{claim['verdict']}**" + (f": {claim['why']}" if claim["why"] else "")
+    cells = [f"{claim['claim']}<br>`{claim['run']}`, {hours}", theirs, said]
+    return f"| {' | '.join([*cells, '<br>'.join(ours)])} |"
+
+
+def older_row(claim: Mapping[str, Any]) -> str:
+    """A line of the table of older figures."""
     before = list[str]()
     for each in claim["before"]:
         means, count = ", ".join(f"{np.mean(side):.1f}" for side in each["scores"]), len(each["seeds"])
@@ -226,13 +236,9 @@ def row(claim: Mapping[str, Any]) -> str:
         before.append(f"{label(each)}{each['difference']:+.1f}{interval} ({seeds})")
     if before:
         before[-1] += " " + ", ".join(
-            f"[raw](results/quality/{name}.json)" for name in dict.fromkeys(each["file"] for each in claim["before"])
+            f"[raw](quality/{name}.json)" for name in dict.fromkeys(each["file"] for each in claim["before"])
         )
-    before += [f"*{claim['seen']}*"] if claim["seen"] else []
-    hours = f"{claim['hours']:.1f} h" if claim["hours"] >= 0.1 else "minutes"
-    said = f"**{claim['verdict']}**" + (f": {claim['why']}" if claim["why"] else "")
-    cells = [f"{claim['claim']}<br>`{claim['run']}`, {hours}", theirs, said]
-    return f"| {' | '.join([*cells, '<br>'.join(ours), '<br>'.join(before)])} |"
+    return f"| {claim['claim']} | {'<br>'.join(before)} | {claim['seen'] or ''} |"
 
 
 def made() -> tuple[str, list[dict[str, Any]]]:
@@ -241,8 +247,8 @@ def made() -> tuple[str, list[dict[str, Any]]]:
     for paper in claims():
         found = worked_out(paper)
         lines += [f"### {paper}", "", "| claim, `selfsent train` … at the paper's size | paper | verdict |"]
-        lines[-1] += " by the protocol | older figures, which decide nothing |"
-        lines += ["|---|---|---|---|---|", *map(row, found), ""]
+        lines[-1] += " by the protocol |"
+        lines += ["|---|---|---|---|", *map(row, found), ""]
         figures += found
     counts = {name: sum(each["verdict"] == name for each in figures) for name in ORDER}
     told = [f"{counts['holds']} hold here in small", f"{counts['fails']} fail", f"{counts['undecided']} are undecided"]
@@ -250,6 +256,15 @@ def made() -> tuple[str, list[dict[str, Any]]]:
     count = f"Of {len(figures)} claims {', '.join(told)}, and {counts[NOT_HERE]} cannot be run here."
     count += " None was rerun at the papers' size."
     return "\n".join([START, "", textwrap.fill(count, 120), "", *lines, END]), figures
+
+
+def older_made(figures: Sequence[Mapping[str, Any]]) -> str:
+    """The part of the page of older figures."""
+    lines = list[str]()
+    for paper in claims():
+        rows = [older_row(each) for each in figures if each["paper"] == paper and (each["before"] or each["seen"])]
+        lines += [f"## {paper}", "", "| claim | older figures | what to know of them |", "|---|---|---|", *rows, ""]
+    return "\n".join([START, "", *lines, END])
 
 
 ORDER = ("holds", "fails", "undecided", NOT_RUN, NOT_HERE)
@@ -261,8 +276,9 @@ def write() -> None:
 
     text, figures = made()
     write_json(RUN_HERE / "claims.json", {"rows": figures})
-    page = PAGE.read_text(encoding="utf-8")
-    write_text(PAGE, re.sub(f"{START}.*{END}", lambda _: text, page, flags=re.DOTALL))
+    for path, part in ((PAGE, text), (OLDER, older_made(figures))):
+        page = path.read_text(encoding="utf-8")
+        write_text(path, re.sub(f"{START}.*{END}", lambda _, part=part: part, page, flags=re.DOTALL))
     draw(figures, ROOT / "docs" / "images" / "claims.svg")
 
 
