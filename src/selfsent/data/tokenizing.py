@@ -5,6 +5,7 @@ from __future__ import annotations
 import bisect
 import itertools
 import re
+import string
 import threading
 import unicodedata
 from collections.abc import Iterator, Sequence
@@ -54,8 +55,10 @@ class CachedTokenizer:
             if self._as_whole(probes, space):
                 self.space = space
         if self.space is not None:
-            alike = self._as_whole([text for each in _spacelike() for text in _around(each)], self.space)
-            odd = () if alike else (each for each in _spacelike() if not self._as_whole(_around(each), self.space))
+            letters = _letters(self.tokenizer)
+            around = {each: _around(each, *letters) for each in _spacelike()}
+            alike = self._as_whole([*itertools.chain.from_iterable(around.values())], self.space)
+            odd = () if alike else (each for each in around if not self._as_whole(around[each], self.space))
             self._uncut = _any_of(("  ", *spanning, *odd))
         self._forget()
 
@@ -187,9 +190,22 @@ def _spacelike() -> tuple[str, ...]:
     return tuple(each for each in odd if each != " ")
 
 
-def _around(character: str) -> list[str]:
-    """Texts with a character at the borders of pieces and between them."""
-    return [f"a{character} b", f"a {character}b", f"a {character} b", f"{character} a", f"a {character}"]
+def _letters(tokenizer: Tokenizer) -> tuple[str, str]:
+    """Two letters that are no added token: one that takes the spaces beside it would keep the probes from being cut."""
+    added = {token.content.strip().lower() for token in _added(tokenizer)}
+    first, second, *_ = [*(each for each in string.ascii_lowercase if each not in added), "a", "b"]
+    return first, second
+
+
+def _around(character: str, first: str, second: str) -> list[str]:
+    """Texts with a character at the borders of pieces, which begin with two letters, and between them."""
+    return [
+        f"{first}{character} {second}",
+        f"{first} {character}{second}",
+        f"{first} {character} {second}",
+        f"{character} {first}",
+        f"{first} {character}",
+    ]
 
 
 def _probes(tokenizer: Tokenizer) -> Iterator[str]:
