@@ -243,7 +243,7 @@ def test_vectors_pairs_and_groups(base):
         groups = selfsent.cluster(base, selfsent.read_corpus([*texts, "", text]), 3)
         assert groups.cluster[number] == groups.cluster[4] == 0, "the largest is that of the row that is there twice"
         assert (groups.sizes.tolist(), groups.cluster[3], len(groups.cluster)) == ([2, 1, 1], -1, 5)
-    with pytest.raises(SettingsError, match="the weight of words is -1"):
+    with pytest.raises(SettingsError, match="`lexical_weight` is -1"):
         selfsent.pairs(base, corpus, lexical_weight=-1)
 
 

@@ -97,7 +97,7 @@ def test_absent_data_is_found_out_before_training(train, tmp_path, monkeypatch):
         (("evaluate", "bundled+rerank:./none", "--task", "stsb"), "there is no directory ./none"),
         (("pairs", "bundled-raw", "CORPUS", "--top", "0"), "--top is 0"),
         (("pairs", "bundled-raw", "CORPUS", "--threshold", "1.5"), "--threshold is 1.5"),
-        (("pairs", "bundled-raw", "CORPUS", "--word-weight", "-1"), "the weight of words is -1"),
+        (("pairs", "bundled-raw", "CORPUS", "--word-weight", "-1"), "--lexical-weight is -1"),
         (("pairs", "bundled-raw", "CORPUS", "--language", "engish"), "did you mean 'english'?"),
         (("pairs", "bundled-raw", "CORPUS", "--output", "pairs.txt"), "must end in .csv"),
         (("cluster", "bundled-raw", "CORPUS", "--clusters", "1"), "--clusters is 1; it must be at least 2"),

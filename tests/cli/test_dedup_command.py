@@ -140,6 +140,6 @@ def test_a_threshold_with_a_precision(selfsent, tmp_path):
     about = json.loads((tmp_path / "d.json").read_text())
     assert (about["rows"], about["kept"]) == (360, 300)
     assert about["precision"]["precision"] >= 0.99
-    assert f"least similarity {about['threshold']:g}: 9" in done.err or ": 100.0 %" in done.err
+    assert f"minimum similarity {about['threshold']:g}: 9" in done.err or ": 100.0 %" in done.err
     assert "of the copies are copies" in (tmp_path / "families.html").read_text()
     assert "--precision chooses the threshold" in selfsent(*given, "--precision", 0.9, "--threshold", 0.5).complaint

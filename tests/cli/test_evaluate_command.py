@@ -146,7 +146,7 @@ def test_models_and_numbers_that_make_no_sense_are_refused(selfsent, documents, 
         in selfsent("evaluate", "tfidf", "--task", "sts12", "--hold-out", 40).complaint
     )
     few = selfsent("evaluate", "tfidf", "--documents", documents, "--hold-out", 3).late_complaint
-    assert "--hold-out is 3; an honest interval needs 30 documents at least" in few
+    assert "--hold-out is 3; an honest interval needs at least 30 documents" in few
     kept = ("--vectors", tmp_path / "x.parquet")
     assert (
         "tfidf counts words and has no vectors to keep"

@@ -71,7 +71,7 @@ def test_words_are_weighed(selfsent, index, model, tickets, tmp_path):
     assert "no language 'klingon'" in selfsent("search", model, tickets, "ko", "--language", "klingon").complaint
     assert "no language 'klingon'" in index("--language", "klingon", "--overwrite").complaint
     said = selfsent("search", model, tickets, *words[:-1], "-1").complaint
-    assert "the weight of words is -1; it is 0 to 1,000" in said
+    assert "--lexical-weight is -1; it must be from 0 to 1,000" in said
 
 
 def test_rows_are_added_changed_and_deleted(selfsent, index, tmp_path):

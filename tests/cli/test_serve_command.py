@@ -41,8 +41,8 @@ def test_it_serves_until_it_is_told_to_stop(index, number):
 def test_what_is_wrong_is_said_first(selfsent, index, tmp_path, monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         said = selfsent("serve", index, "--port", taken.getsockname()[1]).complaint
-        assert re.search(r"port \d+ of 127\.0\.0\.1 cannot be had \(.*\): give another --port", said)
-    assert "cannot be had" in selfsent("serve", index, "--host", "no.such.host.invalid").complaint
+        assert re.search(r"port \d+ of 127\.0\.0\.1 cannot be used \(.*\): give another --port", said)
+    assert "cannot be used" in selfsent("serve", index, "--host", "no.such.host.invalid").complaint
     assert "holds no index" in selfsent("serve", tmp_path, "--port", 0).complaint
     assert "--token-file" in selfsent("serve", index, "--token-file", tmp_path / "none").complaint
     (tmp_path / "token").write_text("two words\n")

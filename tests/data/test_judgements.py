@@ -88,7 +88,7 @@ def test_limits(tmp_path, monkeypatch):
             found.judge(*empty, True)
     monkeypatch.setattr(judgements, "MOST", 1)
     found.judge("red", "7", True)
-    with pytest.raises(DataError, match="which is the most"):
+    with pytest.raises(DataError, match="the maximum"):
         found.judge("red", "8", True)
     found.judge("red", "7", False)
     assert (tmp_path / "mine.csv").read_text() == "query,id,relevant\nred,7,0\n"

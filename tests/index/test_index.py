@@ -604,7 +604,7 @@ def test_cosines_that_are_none_are_refused(encoder, made, monkeypatch):
 
 def test_what_cannot_be_searched(encoder, made):
     index, vectors = made(), encode(encoder, ["ba", "de"])
-    with pytest.raises(SettingsError, match="the weight of words is -1"):
+    with pytest.raises(SettingsError, match="`lexical_weight` is -1"):
         index.search(vectors, 1, ["ba", "de"], lexical_weight=-1)
     with pytest.raises(SettingsError, match="put it into a list"):
         index.search(vectors, 1, "ba")

@@ -87,7 +87,7 @@ def test_the_encoder_says_what_words_weigh_and_the_texts_their_language(encoder,
 
 @pytest.mark.parametrize("weight", [-0.1, float("nan"), float("inf"), 1001.0])
 def test_a_weight_that_is_none(encoder, corpus, weight):
-    with pytest.raises(SettingsError, match="the weight of words is"):
+    with pytest.raises(SettingsError, match="`lexical_weight` is"):
         search(encoder, corpus, ["ba"], lexical_weight=weight)
 
 

@@ -149,7 +149,7 @@ def test_a_judged_search_ranks_as_search_does(encoder, strong, corpus, sentences
     [
         ("tfidf", None, "tfidf cannot rerank: give a sentence encoder or a cross-encoder"),
         ("bundled+words", None, "cannot rerank"),
-        ("bundled", 0, "`candidates` is 0; it is 1 at least"),
+        ("bundled", 0, "`candidates` is 0; it must be at least 1"),
     ],
 )
 def test_what_cannot_rerank(encoder, corpus, rerank, candidates, complaint):

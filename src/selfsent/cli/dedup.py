@@ -88,7 +88,7 @@ class Dedup(WithVectors):
             how: dict[str, Any] = self.values("level", "threshold", "keep_row", "guard", "precision")
             found = deduplicate(corpus, **how, similarity=similarity, progress=progress)
         if found.precision is not None:
-            notice(f"least similarity {found.threshold:g}: {found.precision}")
+            notice(f"minimum similarity {found.threshold:g}: {found.precision}")
         write_table(table_rows(found, corpus), table_columns(), table, self.safe_csv)
         about = {"corpus": corpus.source, "level": found.level, "least similarity": found.threshold}
         about |= {} if found.precision is None else {"precision": str(found.precision)}

@@ -106,7 +106,7 @@ class Judgements:
             else:
                 given[key] = float(relevant)
             if len(given) > MOST:
-                raise DataError(f"{self.path} has {MOST:,} judgements, which is the most: begin another file")
+                raise DataError(f"{self.path} has {MOST:,} judgements, the maximum: use another file")
             table = io.StringIO()
             rows = ((*pair, f"{grade:g}") for pair, grade in given.items())
             csv.writer(table, lineterminator="\n").writerows([COLUMNS, *rows])

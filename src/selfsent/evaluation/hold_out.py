@@ -166,7 +166,7 @@ def split_documents(
     if single:  # documents with more than a tenth of the rows are held out last
         order = order[np.argsort(sizes[order] > HELD_SHARE * len(corpus), kind="stable")]
     if count is not None and count < HELD_LEAST:
-        raise SettingsError(f"hold_out is {count}; an honest interval needs {HELD_LEAST} {what} at least")
+        raise SettingsError(f"hold_out is {count}; an honest interval needs at least {HELD_LEAST} {what}")
     if count is not None and total - count < 2:
         raise DataError(f"too few {what} to hold {count:,} out: the corpus has {total:,}")
     if count is None and total >= 2 * HELD_MINIMUM:

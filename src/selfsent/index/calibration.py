@@ -65,7 +65,7 @@ def check_answer_rate(rate: float) -> None:
         SettingsError: it is not between 0 and 1, both excluded.
     """
     if not 0 < rate < 1:
-        raise SettingsError(f"`answer_rate` is {rate:g}; it is above 0 and below 1, such as 0.9")
+        raise SettingsError(f"`answer_rate` is {rate:g}; it must be above 0 and below 1, such as 0.9")
 
 
 @dataclass(frozen=True)

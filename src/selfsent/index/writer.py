@@ -391,7 +391,7 @@ def build_ivf(
         ivf.add(take(doc_ids), doc_ids)
     recall = ivf.tune(min_recall)
     if recall < min_recall:
-        raise DataError(f"the index finds {recall:.1%} of the nearest neighbours, and {min_recall:.1%} are wanted")
+        raise DataError(f"the index finds {recall:.1%} of the nearest neighbours, and the target is {min_recall:.1%}")
     return ivf, {"indexed": texts, "trained": trained, "nlist": ivf.nlist, "nprobe": ivf.nprobe, "recall": recall}
 
 

@@ -83,4 +83,4 @@ def check_weight(weight: float) -> None:
         SettingsError: it is negative, no number, or above 1,000.
     """
     if not 0 <= weight <= LARGEST:
-        raise SettingsError(f"the weight of words is {weight:g}; it is 0 to {LARGEST:,}: 0 is the cosine alone")
+        raise SettingsError(f"`lexical_weight` is {weight:g}; it must be from 0 to {LARGEST:,}: 0 is the cosine alone")

@@ -44,7 +44,7 @@ class Reranker:
         if not (scorer.has_vectors or self.crosses):
             raise SettingsError(f"{scorer.name} cannot rerank: give a sentence encoder or a cross-encoder")
         if candidates < 1:
-            raise SettingsError(f"`candidates` is {candidates}; it is 1 at least")
+            raise SettingsError(f"`candidates` is {candidates}; it must be at least 1")
         self.scorer, self.candidates = scorer, candidates
         self.lexical_weight = 0.0 if self.crosses else scorer.lexical_weight
         """Weight of BM25 relative to its scores."""

@@ -87,7 +87,7 @@ def check_dedup(
     if unknown := [each for each in guard if each not in get_args(Guard)]:
         raise SettingsError(f"guard is {unknown[0]!r}; it is one of {', '.join(get_args(Guard))}")
     if threshold is not None and not 0 <= threshold <= 1:
-        raise SettingsError(f"threshold is {threshold:g}; it is 0 to 1")
+        raise SettingsError(f"threshold is {threshold:g}; it must be from 0 to 1")
     if precision is not None and not 0 < precision < 1:
         raise SettingsError(f"precision is {precision:g}; it must be above 0 and below 1")
     if precision is not None and (threshold is not None or level == "exact"):

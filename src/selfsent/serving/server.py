@@ -69,7 +69,7 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except (OSError, OverflowError) as error:
-        raise SettingsError(f"port {port} of {host} cannot be had ({error}): give another `port`") from error
+        raise SettingsError(f"port {port} of {host} cannot be used ({error}): give another `port`") from error
 
 
 def server_of(app: ASGIApp, timeout: float) -> uvicorn.Server:

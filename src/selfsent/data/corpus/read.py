@@ -119,7 +119,7 @@ def read_corpus(
         split = split_text if passages is None else partial(split_passages, words=passages)
         corpus = _build(read, folder, options, split=split if split_sentences or passages else None, **how)
     if len(corpus) < min_rows:
-        fail(read.name, f"only one distinct {corpus.report.unit}: two are needed at least" + columns.condition)
+        fail(read.name, f"only one distinct {corpus.report.unit}: at least two are needed" + columns.condition)
     return corpus
 
 

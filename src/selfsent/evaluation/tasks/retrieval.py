@@ -86,7 +86,7 @@ class RetrievalTask:
         self._depth, self._block = depth, block
         count = len(documents)
         if count < 2:
-            raise DataError(f"{of or name}: {count} document{'s' * (not count)} to search in; two are needed at least")
+            raise DataError(f"{of or name}: {count} document{'s' * (not count)} to search in; at least two are needed")
         answered = [row for row, found in enumerate(grades) if any(grade > 0 for grade in found.values())]
         if not answered:
             raise DataError(f"{of or name}: no query has an answer, which is a document with a grade above 0")
