@@ -174,6 +174,10 @@ def test_a_plan_is_tried_goes_on_and_is_built(selfsent, tickets, tmp_path, monke
     assert "exam took bundled + words, short: the model is bundled" in built.err
     found = selfsent("search", "--index", "tickets.index", "the mirror of lot7", "--json", "-")
     assert re.search(r'"id": "(t\d+)"', found.out)[1] == "t7"
+    saved["rows"][1]["prompts"] = {}
+    (tmp_path / "exam/plan/plan.json").write_text(json.dumps(saved))
+    problem = "and an index is made with a model's own prompts"
+    assert problem in selfsent("index", "build", "--exam", "exam", "--output", "x").complaint
     saved["take"] = "words"
     (tmp_path / "exam/plan/plan.json").write_text(json.dumps(saved))
     problem = "exam took words, which has no vectors for an index"
@@ -191,6 +195,8 @@ def test_a_plan_is_tried_goes_on_and_is_built(selfsent, tickets, tmp_path, monke
         ("rows:\n  - {name: a, model: nowhere-at-all}", "nowhere-at-all"),
         ("rows:\n  - {name: a, model: bm25, candidates: 0}", "candidates must be 1 at least"),
         ("rows:\n  - {name: a, model: bm25, train: {base: TABLE}}", "must have TRAINED in it"),
+        ("rows:\n  - {name: a, model: bundled, prompts: {title: x}}", "`prompts` of a row has no 'title'"),
+        ("rows:\n  - {name: a, model: bundled, prompts: none}", "prompts must be a section"),
         ("worth: -1\nrows:\n  - {name: a, model: bm25}", "line 1: worth must not be below 0"),
     ],
 )
@@ -207,7 +213,12 @@ def test_the_plan_that_ships_can_be_read():
 
     plan = read_plan("standard", "bundled", "small=bundled")
     assert [row.name for row in plan.rows][:4] == ["BM25", "TF-IDF", "bundled", "bundled + words"]
-    assert plan.rows[-1].name == "small + words"
-    assert plan.rows[-3].after == "bundled + words, 50 reranked by small"
+    places = {row.name: place for place, row in enumerate(plan.rows)}
+    assert plan.rows[places["small"] - 1].after == "bundled + words, 50 reranked by small"
+    bare, adapted, trained = plan.rows[places["small + words"] + 1 :]
+    assert (bare.name, bare.prompts) == ("small without its prompts + words", {})
+    assert adapted.train == {"base": "bundled", "lora": 16, "budget": 600}
+    assert trained.train == {"base": "bundled", "budget": 600}
+    assert {row.after for row in (bare, adapted, trained)} == {"small + words"}
     without = read_plan("standard", "bundled", None)
     assert not [row for row in without.rows if "rerank" in row.model]

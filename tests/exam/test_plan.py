@@ -11,8 +11,10 @@ from selfsent.exam import trial as module
 from selfsent.exam.plan import Plan, Planned, Row, Tried
 from selfsent.exam.price import Price, price_of, significant
 from selfsent.exam.trial import encoders_in, try_plan
+from selfsent.models.prompts import Prompts
 from selfsent.report.exam_page import exam_page
 from selfsent.scorers.load_scorer import load_scorer
+from web import answering
 
 LOTS = 200
 
@@ -107,7 +109,7 @@ def prices(monkeypatch):
         def encode(self, texts):
             return np.random.default_rng(0).normal(size=(len(texts), 4)).astype(np.float32)
 
-    def loaded(model, candidates=None):
+    def loaded(model, candidates=None, prompts=None):
         found = load_scorer(Noise() if model == "noise" else model, name=model)
         inner = found.query_document_vectors
 
@@ -207,7 +209,7 @@ def test_a_full_disk_ends_the_exam_and_other_faults_leave_out_their_row(exam, pr
         try_plan(Plan(rows), exam, None)
     (exam / "plan").unlink()
 
-    def broken(model, candidates=None):
+    def broken(model, candidates=None, prompts=None):
         raise SettingsError("it is broken")
 
     working, module_loaded = module.loaded, {"bm25": broken}
@@ -217,3 +219,43 @@ def test_a_full_disk_ends_the_exam_and_other_faults_leave_out_their_row(exam, pr
     assert [each.line for each in found.tried[:2]] == ["left out: it is broken"] * 2
     assert found.lines == ["words: left out: it is broken", "cut: left out: it is broken"]
     assert found.taken.row.name == "TF-IDF"
+
+
+def test_an_api_is_asked_for_each_text_once_and_its_row_says_so(exam, tmp_path, monkeypatch):
+    monkeypatch.setenv("SELFSENT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+
+    def reply(number, question, headers):
+        rows = np.random.default_rng(0).normal(size=(len(question["input"]), 4)).tolist()
+        body = {"data": [{"index": place, "embedding": row} for place, row in enumerate(rows)]}
+        return 200, json.dumps(body).encode(), {}
+
+    def texts_in(asked):
+        return [text for _, question, _ in asked for text in question["input"] if text.startswith("The lot")]
+
+    with answering(reply) as (url, asked):
+        monkeypatch.setenv("OPENAI_BASE_URL", url)
+        found = try_plan(Plan([Row("mine", "api:small")]), exam, train=None).tried[0]
+        assert found.price.needs == "API"
+        assert found.price.cells[-1] == "API"
+        first = len(texts_in(asked))
+        assert set(texts_in(asked)) == {f"The lot{n} is by the wall{n % 7} of owner{n}." for n in range(LOTS)}
+        again = try_plan(Plan([Row("mine + words", "api:small+words")]), exam, train=None).tried[0]
+        assert again.test is not None
+        # What the price is measured with is sent again, the other texts are kept.
+        assert first - LOTS == len(texts_in(asked)) - first
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{url}/other")
+        before = len(texts_in(asked))
+        try_plan(Plan([Row("mine", "api:small")]), exam, train=None)
+        assert len(texts_in(asked)) - before == first
+
+
+def test_a_row_has_prompts_of_its_own(exam, monkeypatch):
+    given = []
+    monkeypatch.setattr(module, "load_scorer", lambda model, prompts=None: given.append(prompts) or load_scorer("bm25"))
+    monkeypatch.setattr(module, "price_of", lambda load, *_: Price(1, 0, 1, 1))
+    monkeypatch.setattr(module, "with_scan", lambda price, *_: price)
+    rows = [Row("own", "bm25"), Row("none", "bm25", prompts={}), Row("e5", "bm25", prompts={"query": "query: "})]
+    found = try_plan(Plan(rows), exam, None)
+    assert given == [None, Prompts(), Prompts(query="query: ")]
+    assert [row.get("prompts") for row in found.to_json()["rows"]] == [None, {}, {"query": "query: "}]

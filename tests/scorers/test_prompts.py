@@ -5,7 +5,9 @@ import pytest
 
 import tiny
 from selfsent.data.vector_files import unit
+from selfsent.errors import SettingsError
 from selfsent.evaluation.tasks.retrieval import RetrievalTask
+from selfsent.models.prompts import Prompts
 from selfsent.scorers.lexical import Hybrid
 from selfsent.scorers.load_scorer import load_scorer
 from selfsent.scorers.scorer import Scorer
@@ -131,3 +133,28 @@ def test_vectors_of_a_side_that_are_not_finite_are_counted():
     for _ in range(2):
         encoder.query_document_vectors(["a", "b"], ["c"], search=True)
     assert encoder.broken == 2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_model_is_asked_without_its_prompts_or_with_others(kind, peer_of, tmp_path):
+    peer = peer_of(**KINDS[kind])
+    peer.save(str(tmp_path), create_model_card=False)
+    bare = load_scorer(str(tmp_path), prompts=Prompts()).query_document_vectors(QUERIES, TEXTS, search=True)
+    include = KINDS[kind].get("include_prompt", True)
+    plain = peer_of(include_prompt=include)
+    for vectors, texts in zip(bare, (QUERIES, TEXTS), strict=True):
+        np.testing.assert_allclose(vectors, unit(plain.encode(texts)), atol=2e-5)
+    other = peer_of(include_prompt=include, prompts={"query": "ga ", "document": "ko "})
+    found = load_scorer(f"{tmp_path}+words", prompts=Prompts("ga ", "ko ")).scorer
+    found = found.query_document_vectors(QUERIES, TEXTS, search=True)
+    for vectors, theirs in zip(found, (other.encode_query(QUERIES), other.encode_document(TEXTS)), strict=True):
+        np.testing.assert_allclose(vectors, unit(theirs), atol=2e-5)
+
+
+def test_prompts_are_for_one_encoder_that_has_some(peer_of, tmp_path):
+    peer_of().save(str(tmp_path), create_model_card=False)
+    with pytest.raises(SettingsError, match="has no prompts that could be left out"):
+        load_scorer(str(tmp_path), prompts=Prompts())
+    for name in ("bm25", f"bundled+rerank:{tmp_path}"):
+        with pytest.raises(SettingsError, match="prompts are for one encoder of a directory or hub id"):
+            load_scorer(name, prompts=Prompts())

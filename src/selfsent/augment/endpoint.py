@@ -6,9 +6,9 @@ import json
 import os
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Self
+from typing import Any, Self, TypeVar
 from urllib.parse import urlsplit
 
 from selfsent.errors import AugmenterError, SettingsError, first_line
@@ -21,8 +21,22 @@ _TOKENS = 2048
 """Tokens that a model may write, its thoughts included."""
 _LONGEST_WAIT = 60.0
 _LOCAL = ("localhost", "127.0.0.1", "::1")
+T = TypeVar("T")
 _ODD = (ValueError, RecursionError, TypeError, KeyError, IndexError)
 """Exceptions raised by an answer that is no JSON, or of another form."""
+
+
+class RefusedError(AugmenterError):
+    """A server refused a question, which it would refuse again.
+
+    Args:
+        message: one line.
+        status: of its answer.
+    """
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class Endpoint:
@@ -86,37 +100,56 @@ class Endpoint:
 
     def _answer(self, prompt: str) -> str:
         """One answer; empty after so many tries."""
+        message = {"role": "user", "content": prompt}
+        question = {"messages": [message], "max_completion_tokens": _TOKENS, "stream": False}
+        found, reason = self.ask("chat/completions", question, _text_of)
+        if found:
+            return found
+        self.failed[reason] += 1
+        return ""
+
+    def ask(
+        self, path: str, question: Mapping[str, Any], read: Callable[[bytes], T | None], largest: int = _LARGEST
+    ) -> tuple[T | None, str]:
+        """What `read` makes of an answer; None, and why, after so many tries.
+
+        Args:
+            path: below the address.
+            question: what is sent beside the model's name.
+            read: from the body to what is of use in it; None or empty where nothing is.
+            largest: bytes of an answer that are read.
+
+        Raises:
+            RefusedError: the server refuses the question itself.
+        """
         import httpx
 
         for number in range(self._tries):
             wait = self._pause * 2**number
             try:
-                status, body, after = self._ask(prompt)
+                status, body, after = self._post(path, question, largest)
             except httpx.HTTPError as error:
                 reason = "too slow" if isinstance(error, httpx.TimeoutException) else first_line(error)
             else:
-                if status < 300 and (answer := _text_of(body)):
-                    return answer
+                if status < 300 and (answer := read(body)):
+                    return answer, ""
                 reason = f"status {status}" if status >= 300 else "no usable answer"
                 if 300 <= status < 500 and status not in (408, 409, 425, 429):
-                    raise AugmenterError(f"{self.url} refused with status {status}{_why(status, body)}")
+                    raise RefusedError(f"{self.url} refused with status {status}{_why(status, body)}", status)
                 wait = min(_LONGEST_WAIT, max(wait, after))
             if number + 1 < self._tries:
                 time.sleep(wait)
-        self.failed[reason] += 1
-        return ""
+        return None, reason
 
-    def _ask(self, prompt: str) -> tuple[int, bytes, float]:
+    def _post(self, path: str, question: Mapping[str, Any], largest: int) -> tuple[int, bytes, float]:
         """Status, body and the seconds that the server asks to wait."""
         import httpx
 
-        message = {"role": "user", "content": prompt}
-        question = {"model": self.model, "messages": [message], "max_completion_tokens": _TOKENS, "stream": False}
         end, body = time.monotonic() + self._timeout, bytearray()
-        with self._client.stream("POST", f"{self.url}/chat/completions", json=question) as response:
+        with self._client.stream("POST", f"{self.url}/{path}", json={"model": self.model, **question}) as response:
             for part in response.iter_bytes():
                 body += part
-                if len(body) > _LARGEST:
+                if len(body) > largest:
                     return response.status_code, b"", 0.0
                 if time.monotonic() > end:  # a trickle
                     raise httpx.ReadTimeout("too slow")

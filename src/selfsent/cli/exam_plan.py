@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from selfsent.recipes.document import Section
 
 STANDARD = "standard"
-_KEYS = {"name": "str", "model": "str", "train": "", "candidates": "int", "after": "str"}
+_KEYS = {"name": "str", "model": "str", "train": "", "candidates": "int", "prompts": "", "after": "str"}
 _RULE = ("worth", "cheap")
 _NEEDED = ("name", "model")
 
@@ -56,7 +56,8 @@ def read_plan(given: str, table: str, encoder: str | None) -> Plan:
             continue
         train = {k: _put(v, models) for k, v in values["train"].items()} if "train" in values else None
         name, after = (_put(values.get(key), names) for key in ("name", "after"))
-        rows.append(Row(name, _put(values["model"], models), train, values.get("candidates"), after))
+        more = {"candidates": values.get("candidates"), "prompts": values.get("prompts"), "after": after}
+        rows.append(Row(name, _put(values["model"], models), train, **more))
         if train is None:
             for each in [rows[-1].model, *encoders_in(rows[-1].model)]:
                 check_model(each)
@@ -79,7 +80,18 @@ def _checked(section: Section) -> dict[str, Any]:
     values = {key: section.typed(key, kind) for key, kind in _KEYS.items() if key in section and kind}
     if values.get("candidates", 1) < 1:
         section.fail("candidates must be 1 at least", "candidates")
+    if "prompts" in section:
+        values["prompts"] = _prompts(section)
     return values | ({"train": section.section("train")} if "train" in section else {})
+
+
+def _prompts(section: Section) -> dict[str, str]:
+    """The prompts of a row: texts before a query and a document; empty for `false`."""
+    if section["prompts"] is False:
+        return {}
+    given = section.section("prompts")
+    given.only(("query", "document"), "`prompts` of a row")
+    return {side: given.typed(side, "str") for side in given}
 
 
 def _put(value: Any, names: Mapping[str, str]) -> Any:

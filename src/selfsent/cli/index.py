@@ -105,6 +105,9 @@ class IndexBuild(WithVectors, Sized):
         first, second = reranking(row["model"]) or (row["model"], "")
         if not (encoders := encoders_in(first)):
             raise SettingsError(f"{exam} took {row['name']}, which has no vectors for an index: name a model")
+        if "prompts" in row:
+            advice = "write them into its config_sentence_transformers.json, and name the model"
+            raise SettingsError(f"{exam} took {row['name']}, and an index is made with a model's own prompts: {advice}")
         self.model, parts = encoders[0], passages_in(first)
         self.passages = self.passages or (parts[1] if parts else None)
         reading = record.get("reading", {})

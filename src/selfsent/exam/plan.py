@@ -32,6 +32,7 @@ class Row:
         model: as for `load_scorer`.
         train: options of a training, whose model is `TRAINED` in `model`.
         candidates: texts of a query that are reranked.
+        prompts: before a `query` and a `document`, in place of the model's own; empty for none.
         after: name of a row: this one is left out if that one was stopped.
     """
 
@@ -39,6 +40,7 @@ class Row:
     model: str
     train: Mapping[str, Any] | None = None
     candidates: int | None = None
+    prompts: Mapping[str, str] | None = None
     after: str | None = None
 
 
@@ -128,6 +130,7 @@ class Tried:
         plain: dict[str, Any] = {"name": self.row.name, "model": self.model, **as_json(self.price)}
         plain |= {half: score.to_json() for half, score in (("dev", self.dev), ("test", self.test)) if score}
         plain |= {"candidates": self.row.candidates} if self.row.candidates else {}
+        plain |= {} if self.row.prompts is None else {"prompts": dict(self.row.prompts)}
         return plain | ({"line": self.line} if self.line else {})
 
 
@@ -212,11 +215,11 @@ class Planned:
     def table(self) -> Table:
         """The rows in the order of the plan."""
         rows = [
-            [each.row.name, *_scored(each), *(each.price.cells if each.price else [""] * 4), self.mark(each)]
+            [each.row.name, *_scored(each), *(each.price.cells if each.price else [""] * 5), self.mark(each)]
             for each in self.tried
         ]
-        heads = ("search", "score", "95 % interval", "s encoding", "ms query", "MB index", "MB memory", "")
-        return table_of(heads, rows, left=(0, 7), styles={self.taken.row.name: "bold"} if self.taken else {})
+        heads = ("search", "score", "95 % interval", "s encoding", "ms query", "MB index", "MB memory", "needs", "")
+        return table_of(heads, rows, left=(0, 7, 8), styles={self.taken.row.name: "bold"} if self.taken else {})
 
     def short_table(self) -> Table:
         """The table without megabytes, and with the rest below, for a terminal."""

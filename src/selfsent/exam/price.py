@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from statistics import median
 from typing import Any
@@ -16,6 +16,7 @@ from selfsent.data.corpus.passages import split_passages
 from selfsent.data.vector_files import inner
 from selfsent.lexical import Analyzer, language_of
 from selfsent.models.bases import resolve
+from selfsent.models.opening import open_table
 from selfsent.scorers.lexical import Hybrid
 from selfsent.scorers.passages import InPassages
 from selfsent.scorers.rerank import Reranked
@@ -41,26 +42,28 @@ class Price:
         query: milliseconds of the processor for one query, among the texts of the exam.
         index: megabytes on disk for 100,000 texts: texts, words and vectors, about.
         memory: megabytes of the model's weights and of the vectors of 100,000 texts.
+        needs: `API` or `GPU`, if it was measured with one. Seconds of an API are those waited for it.
     """
 
     encoding: float
     query: float
     index: float
     memory: float
+    needs: str = ""
 
     @property
     def total(self) -> float:
         """Seconds of the processor for 100,000 texts and 10,000 queries."""
         return self.encoding + self.query / 1000 * QUERIES
 
-    def to_json(self) -> dict[str, float]:
+    def to_json(self) -> dict[str, Any]:
         """The price as JSON data."""
         return asdict(self)
 
     @property
     def cells(self) -> list[str]:
-        """As shown in a table: seconds, milliseconds, megabytes, megabytes."""
-        return [significant(value) for value in (self.encoding, self.query, self.index, self.memory)]
+        """As shown in a table: seconds, milliseconds, megabytes, megabytes, what it needs."""
+        return [*map(significant, (self.encoding, self.query, self.index, self.memory)), self.needs]
 
 
 def significant(value: float) -> str:
@@ -112,7 +115,8 @@ def price_of(load: Callable[[], Scorer], models: Sequence[str], queries: Sequenc
     vectors = parts * size * _HALF * scale / _MEGA
     index = (sum(len(text.encode()) for text in sample) + _POSTING * _postings(sample)) * scale / _MEGA
     weights = sum(_weights_of(model) for model in models)
-    return Price(one * scale, query * 1000, index + vectors, weights + vectors)
+    needs = "API" if _remote(scorer) else _device_of(models)
+    return Price(one * scale, query * 1000, index + vectors, weights + vectors, needs)
 
 
 def with_scan(price: Price, scorer: Scorer, queries: Sequence[str], texts: Sequence[str]) -> Price:
@@ -132,29 +136,51 @@ def with_scan(price: Price, scorer: Scorer, queries: Sequence[str], texts: Seque
         inner(asked[: 2 * ASKED], held)
         runs.append((time.process_time() - start) / max(1, min(2 * ASKED, len(queries))))
     taken = median(runs)
-    return Price(price.encoding, price.query + taken * 1000, price.index, price.memory)
+    return replace(price, query=price.query + taken * 1000)
 
 
 def _seconds(scorer: Scorer, queries: Sequence[str], texts: Sequence[str]) -> float:
-    """Seconds of the processor for a search by a scorer that has just been loaded, once it is warm."""
+    """Seconds for a search by a scorer that has just been loaded, once it is warm."""
     scorer.query_document_vectors(["what comes first"], ["a text to begin with", "another one"], search=True)
-    start = time.process_time()
+    clock = _clock_of(scorer)
+    start = clock()
     scorer.query_document_vectors(queries, texts, search=True)
-    return time.process_time() - start
+    return clock() - start
 
 
 def _seconds_a_text(scorer: Scorer, query: str, texts: Sequence[str]) -> float:
-    """Seconds of the processor that a reranker needs for one text that it has not seen."""
+    """Seconds that a reranker needs for one text that it has not seen."""
+    clock = _clock_of(scorer)
     if not isinstance(scorer, PairScorer):
         # The reranker of a search keeps vectors: its encoder is asked without them.
         scorer(["warm"])
-        start = time.process_time()
+        start = clock()
         scorer(texts)
-        return (time.process_time() - start) / len(texts)
+        return (clock() - start) / len(texts)
     scorer.similarity(["warm"], ["warmer"])
-    start = time.process_time()
+    start = clock()
     scorer.similarity([query] * len(texts), texts)
-    return (time.process_time() - start) / len(texts)
+    return (clock() - start) / len(texts)
+
+
+def _clock_of(scorer: Scorer) -> Callable[[], float]:
+    """The time of the processor; for an API, which others compute, the time that passes."""
+    return time.perf_counter if _encoder_in(scorer).remote else time.process_time
+
+
+def _remote(scorer: Scorer) -> bool:
+    """Whether an API takes part in a search."""
+    parts = [scorer.first, scorer.reranker.scorer] if isinstance(scorer, Reranked) else [scorer]
+    return any(_encoder_in(each).remote for each in parts)
+
+
+def _device_of(models: Sequence[str]) -> str:
+    """`GPU`, if transformers among these models compute on one."""
+    if all(open_table(resolve(each)) is not None for each in models):
+        return ""
+    from selfsent.models.precision import inference_device
+
+    return "" if inference_device().type == "cpu" else "GPU"
 
 
 def _encoder_in(scorer: Scorer) -> Scorer:

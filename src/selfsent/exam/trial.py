@@ -22,8 +22,10 @@ from selfsent.exam.plan import FOLDER, RESULT, TRAINED, Plan, Planned, Row, Trie
 from selfsent.exam.price import Price, price_of, with_scan
 from selfsent.files import cache_folder, write_json, write_text
 from selfsent.models.fingerprint import files_fingerprint
+from selfsent.models.prompts import Prompts
 from selfsent.progress import SILENT, Progress
 from selfsent.resumable import key_of
+from selfsent.scorers.api import address_of, api_model
 from selfsent.scorers.lexical import LEXICAL, Hybrid, without_words
 from selfsent.scorers.load_scorer import as_reranker, is_directory_or_id, load_scorer
 from selfsent.scorers.passages import InPassages, passages_in
@@ -113,12 +115,13 @@ class _Trial:
         model = row.model.replace(TRAINED, str(self._trained(row))) if row.train is not None else row.model
         encoders = encoders_in(model)
         data = [self.dev._data, self.test._data]
-        about = [_FORMAT, asdict(replace(row, name="", after=None)), [*map(files_fingerprint, encoders)], data]
+        plain = asdict(replace(row, name="", after=None))
+        about = [_FORMAT, plain, [*map(files_fingerprint, encoders)], *map(address_of, apis_in(model)), data]
         path = self.folder / "rows" / f"{key_of([about, dict(self.bits)])}.json"
         known = _read(path)
         blocks = [np.asarray(block) for block in known.get("blocks", [])]
         price = Price(**known["price"]) if "price" in known else None
-        fresh = partial(loaded, model, row.candidates, **self.bits)
+        fresh = partial(loaded, model, row.candidates, row.prompts, **self.bits)
         scorer: Scorer | None = None
         tried, looks = Tried(row, model), len(self.parts) - 1
         scores = self.scores[row.name] = []
@@ -126,7 +129,7 @@ class _Trial:
             if number == len(blocks):
                 if scorer is None:
                     price = price or price_of(fresh, encoders, self.test.queries, part.documents)
-                    scorer = kept(fresh(), model, price)
+                    scorer = kept(fresh(), model, price, row.prompts)
                 blocks.append(part.measured(scorer))
                 if not number:
                     assert price is not None
@@ -195,36 +198,51 @@ def encoders_in(model: str) -> list[str]:
         >>> encoders_in("bundled+words+passages:60"), encoders_in("bm25"), encoders_in("bundled+rerank:sent/minilm")
         (['bundled'], [], ['bundled', 'sent/minilm'])
     """
+    return [each for each in _models_in(model) if each not in LEXICAL and is_directory_or_id(each)]
+
+
+def apis_in(model: str) -> list[str]:
+    """The encoders of APIs in the name of a search.
+
+    Example:
+        >>> apis_in("bundled+rerank:api:small"), apis_in("api:small+words"), apis_in("bundled")
+        (['api:small'], ['api:small'], [])
+    """
+    return [each for each in _models_in(model) if api_model(each)]
+
+
+def _models_in(model: str) -> list[str]:
     if both := reranking(model):
-        return [name for each in both for name in encoders_in(each)]
+        return [name for each in both for name in _models_in(each)]
     if parts := passages_in(model):
-        return encoders_in(parts[0])
+        return _models_in(parts[0])
     if alone := without_words(model):
-        return encoders_in(alone)
-    return [model] if model not in LEXICAL and is_directory_or_id(model) else []
+        return _models_in(alone)
+    return [model]
 
 
-def loaded(model: str, candidates: int | None = None, **bits: Any) -> Scorer:
-    """The scorer of a row, with so many reranked candidates.
+def loaded(model: str, candidates: int | None = None, prompts: Mapping[str, str] | None = None, **bits: Any) -> Scorer:
+    """The scorer of a row, with so many reranked candidates, and these prompts in place of the model's own.
 
     Raises:
-        SettingsError: candidates without a reranker.
+        SettingsError: candidates without a reranker, or prompts for what takes none.
     """
     both = reranking(model)
     if candidates is None:
-        return load_scorer(model, **bits)
+        return load_scorer(model, prompts=None if prompts is None else Prompts(**prompts), **bits)
     if not both:
         raise SettingsError(f"{model} reranks nothing, so `candidates` says nothing: leave it out")
     return Reranked(load_scorer(both[0], **bits), as_reranker(both[1], candidates, **bits))
 
 
-def kept(scorer: Scorer, model: str, price: Price) -> Scorer:
-    """A scorer that keeps the vectors of texts in the cache folder if encoding takes long."""
+def kept(scorer: Scorer, model: str, price: Price, prompts: Mapping[str, str] | None = None) -> Scorer:
+    """A scorer that keeps the vectors of texts in the cache folder if encoding takes long, or is an API's."""
     encoder = scorer
     while isinstance(encoder, Hybrid | InPassages):
         encoder = encoder.scorer
     names = encoders_in(model)
-    if len(names) == 1 and encoder.has_vectors and price.encoding > _SLOW:
-        key = key_of([_FORMAT, files_fingerprint(names[0]), encoder.pooling])
-        encoder.keep(cache_folder() / "vectors" / f"{key}.sqlite")
+    if encoder.has_vectors and (encoder.remote or (len(names) == 1 and price.encoding > _SLOW)):
+        key: list[Any] = [encoder.remote] if encoder.remote else [files_fingerprint(names[0]), encoder.pooling]
+        key += [] if prompts is None else [dict(prompts)]
+        encoder.keep(cache_folder() / "vectors" / f"{key_of([_FORMAT, *key])}.sqlite")
     return scorer

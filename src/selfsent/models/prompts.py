@@ -65,7 +65,7 @@ class Prompts:
 
     def put(self, model: Any) -> None:
         """Make them the prompts of an encoder: of `encode`, `encode_query` and `encode_document` once it is saved."""
-        peer, own = model.sentence_transformer, {"query": self.query, "document": self.document}
+        peer, own = getattr(model, "sentence_transformer", model), {"query": self.query, "document": self.document}
         peer.prompts = {**peer.prompts, **own}
         names = (name for name, text in peer.prompts.items() if text and text == self.symmetric)
         peer.default_prompt_name = next(names, None)

@@ -22,12 +22,14 @@ from selfsent.models.bases import resolve
 from selfsent.models.encoding import Side, encode, prompt_of
 from selfsent.models.fingerprint import files_fingerprint
 from selfsent.models.opening import is_encoder, open_table
+from selfsent.models.prompts import Prompts
 from selfsent.models.saved import is_cross_encoder, saved_pooling
 from selfsent.models.table import check_rows
 from selfsent.models.texts_read import TextsRead
 from selfsent.models.weights import require_weights
 from selfsent.naming import name_of
 from selfsent.resumable import key_of
+from selfsent.scorers.api import ApiVectors, address_of, api_model
 from selfsent.scorers.leaks import trained_by, trained_on
 from selfsent.scorers.lexical import LEXICAL, WITH_WORDS, Hybrid, LexicalScorer, without_words
 from selfsent.scorers.passages import InPassages, passages_in
@@ -44,7 +46,13 @@ _FACTORY = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
 
 def load_scorer(
-    model: Any, *, name: str | None = None, fast: bool = False, int8: bool = False, pooling: str | None = None
+    model: Any,
+    *,
+    name: str | None = None,
+    fast: bool = False,
+    int8: bool = False,
+    pooling: str | None = None,
+    prompts: Prompts | None = None,
 ) -> Scorer:
     """An encoder from any model.
 
@@ -52,21 +60,23 @@ def load_scorer(
         model: a `Scorer`, an encoder of selfsent, a `Run`, anything with `encode` (a SentenceTransformer) or
             `predict` (a CrossEncoder), a function from texts to vectors, or a string: `bundled`, a directory (also a
             run directory), a hub id, `package.module:factory`, vectors with their texts (see `StoredVectors`), `tfidf`
-            or `bm25` (see `LexicalScorer`), `glove:FILE` and the like (see `WordVectors`), or of an extension, such as
-            `dbow:FILE`. The suffix `+words` adds words to any of those with vectors, as in `search` (see `Hybrid`);
-            `FIRST+rerank:SECOND` searches with one model and puts what it finds in order by another, as `search
-            --rerank` does (see `Reranked`). `+passages:120` counts a document by its best passage of 120 words (see
-            `InPassages`).
+            or `bm25` (see `LexicalScorer`), `glove:FILE` and the like (see `WordVectors`), `api:MODEL` (see
+            `ApiVectors`), or of an extension, such as `dbow:FILE`. The suffix `+words` adds words to any of those with
+            vectors, as in `search` (see `Hybrid`); `FIRST+rerank:SECOND` searches with one model and puts what it finds
+            in order by another, as `search --rerank` does (see `Reranked`). `+passages:120` counts a document by its
+            best passage of 120 words (see `InPassages`).
         name: in results.
         fast: compute in bfloat16 if this machine is faster in it, for models given by directory or hub id.
         int8: likewise, with some products in 8 bits on a CPU that supports them.
         pooling: one of `POOLINGS` for the transformer of a directory or hub id, instead of its own. It also makes a
             cross-encoder's transformer an encoder.
+        prompts: before queries and documents, in place of the model's own, for the encoder of a directory or hub id,
+            also with words and in passages.
 
     Raises:
         BaseEncoderError: the model cannot be found or loaded.
         DataError: an invalid file of vectors.
-        SettingsError: `pooling` without a directory or hub id.
+        SettingsError: `pooling` or `prompts` without a directory or hub id; no prompts for a model that has none.
     """
     model = name_of(model)
     if pooling is not None:
@@ -75,14 +85,16 @@ def load_scorer(
         return model
     if isinstance(model, str):
         label = name or (f"{model}, {pooling}" if pooling else model)
+        if prompts is not None and not _has_one(model):
+            raise SettingsError(f"prompts are for one encoder of a directory or hub id, and {model} is none")
         if both := reranking(model):
             return Reranked(load_scorer(both[0], fast=fast, int8=int8), as_reranker(both[1], fast=fast, int8=int8))
         if parts := passages_in(model):
-            return InPassages(load_scorer(parts[0], fast=fast, int8=int8), parts[1])
+            return InPassages(load_scorer(parts[0], fast=fast, int8=int8, prompts=prompts), parts[1])
         if alone := without_words(model):
-            return Hybrid(load_scorer(alone, name=name, fast=fast, int8=int8))
+            return Hybrid(load_scorer(alone, name=name, fast=fast, int8=int8, prompts=prompts))
         if is_directory_or_id(model):
-            found = _from_directory(resolve(model), label, fast, int8, pooling)
+            found = _from_directory(resolve(model), label, fast, int8, pooling, prompts)
             found.texts_read |= TextsRead.read(resolve(model))
             return found
         return _from_name(model, label)
@@ -162,7 +174,7 @@ def check_model(path: str) -> None:
         check_model(alone)
     elif is_directory_or_id(path):
         resolve(path)
-    elif _FACTORY.fullmatch(path) and not extensions.prefixed("scorers", path):
+    elif _FACTORY.fullmatch(path) and not (api_model(path) or extensions.prefixed("scorers", path)):
         load_object(path)
     else:
         _from_name(path, path)
@@ -170,9 +182,15 @@ def check_model(path: str) -> None:
 
 def is_directory_or_id(path: str) -> bool:
     """Whether this names a model in a directory or on the hub, which could be trained."""
-    named = words_file(path) or extensions.prefixed("scorers", path)
+    named = words_file(path) or api_model(path) or extensions.prefixed("scorers", path)
     special = path in LEXICAL or named or path.endswith(SUFFIX) or _FACTORY.fullmatch(path)
     return not (special or reranking(path) or passages_in(path) or without_words(path))
+
+
+def _has_one(path: str) -> bool:
+    """Whether this names a search by one encoder that is in a directory or on the hub."""
+    inner_name = (passages_in(path) or ("",))[0] or without_words(path)
+    return _has_one(inner_name) if inner_name else is_directory_or_id(path)
 
 
 def _from_name(path: str, label: str) -> Scorer:
@@ -183,6 +201,10 @@ def _from_name(path: str, label: str) -> Scorer:
         words = WordVectors(named[1], stop_words=named[0] != "nostop")
         words.check()
         return Scorer(words, label, "mean" if words.stop_words else "nostop")
+    if api_model(path):
+        found = Scorer(ApiVectors(path), label)
+        found.remote = address_of(path)
+        return found
     if other := extensions.prefixed("scorers", path):
         made = extensions.load("scorers", other[0])(*other)
         made.check()
@@ -214,12 +236,18 @@ def _of_peer(kind: str, directory: Path, label: str, **options: Any) -> Scorer:
         raise BaseEncoderError(f"cannot load the model {label}: {first_line(error)}") from error
 
 
-def _from_directory(directory: Path, label: str, fast: bool, int8: bool, pooling: str | None) -> Scorer:
+def _from_directory(
+    directory: Path, label: str, fast: bool, int8: bool, pooling: str | None, prompts: Prompts | None
+) -> Scorer:
     """A model without padding if selfsent supports it, otherwise through sentence-transformers."""
+    if prompts is not None and not (prompts or Prompts.of(directory)):
+        raise SettingsError(f"{label} has no prompts that could be left out")
     if pooling is None and is_cross_encoder(directory):
         return _of_peer("CrossEncoder", directory, label)
     trained = trained_on(directory), trained_by(directory)
     if pooling is None and (table := open_table(directory)) is not None:
+        if prompts is not None:
+            prompts.put(table)
         return scorer_of(table, label, trained=trained)
     import torch
 
@@ -230,8 +258,10 @@ def _from_directory(directory: Path, label: str, fast: bool, int8: bool, pooling
     try:
         model = load_encoder(directory)
         model = (transformer_alone(model, cast(Any, pooling)) if pooling else model).to(device)
+        if prompts is not None:
+            prompts.put(model)
     except BaseEncoderError:
-        if pooling:
+        if pooling or prompts is not None:
             raise
         precision = quick_precision(device, fast=fast or int8)
         dtype = torch.bfloat16 if precision == "bfloat16" else torch.float32

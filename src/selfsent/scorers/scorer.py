@@ -53,6 +53,8 @@ class Scorer:
         """Number of vectors or pair scores that were not finite, counted as zeros."""
         self.lexical_weight = SEARCH_WEIGHT["transformer"]
         """Weight of BM25 relative to its cosine."""
+        self.remote = ""
+        """The address and model of an API that encodes; empty for what is computed here."""
         self.texts_read = TextsRead()
         """The record of the texts that the model was trained on."""
         self._rows: dict[str, int] = {}
