@@ -215,4 +215,19 @@ def test_nothing_here(selfsent, tmp_path):
         refused = selfsent(*asked, rate)
         assert (refused.status, refused.out) == (2, "")
         assert message in refused.err
-    assert "--answer-rate" in selfsent(*asked, 0.8, "--rerank", "bundled").err
+    again = json.loads(selfsent(*asked, 0.8, "--rerank", "bundled", "--json", "-").out)
+    assert [each["answered"] for each in again["queries"]] == [False, True]
+    plain = json.loads(selfsent("search", "bundled", tmp_path / "a.txt", *asked[3:], 0.8, "--json", "-").out)
+    assert [each["answered"] for each in plain["queries"]] == [False, True]
+    assert plain["cutoff"] == pytest.approx(told["cutoff"], abs=2e-3)
+    queries = tmp_path / "queries.csv"
+    queries.write_text("\n".join(["query,id,relevant", *(f'"{text}",{n},{n % 2}' for n, text in enumerate(texts))]))
+    for source in (("--index", tmp_path / "i"), ("bundled", tmp_path / "a.txt")):
+        own = json.loads(selfsent("search", *source, *asked[3:], 0.9, "--queries", queries, "--json", "-").out)
+        assert own["measured_on"] == "30 given queries"
+        assert own["cutoff"] > told["cutoff"], "whole texts are nearer to themselves"
+    assert "--queries goes with --answer-rate" in selfsent("search", *source, "a query", "--queries", queries).err
+    queries.write_text("query,id,relevant\none,1,0\ntwo,2,0\n")
+    assert (
+        "no text was judged to be an answer" in selfsent("search", *source, *asked[3:], 0.8, "--queries", queries).err
+    )

@@ -5,11 +5,13 @@ import pytest
 
 from naive.conformal import cutoff as naive_cutoff
 from selfsent.data.corpus import read_corpus
+from selfsent.data.vector_files import VectorsFile
 from selfsent.errors import DataError, SettingsError
 from selfsent.exam.calibrate import calibrate
 from selfsent.index import Index, write_index
 from selfsent.index.calibration import (
     FILE,
+    VERSION,
     Calibration,
     conformal_cutoff,
     nothing_here,
@@ -21,6 +23,7 @@ from selfsent.integrity import signed
 from selfsent.models.encoding import encode
 from selfsent.models.fingerprint import fingerprint
 from selfsent.models.opening import open_encoder
+from selfsent.search import encode_to_file, search
 
 TOPICS = ["printer", "invoice", "password", "coffee", "window", "bicycle", "garden", "violin", "harbour", "kitchen"]
 WORDS = ["apple", "bread", "carpet", "dinner", "engine", "flower", "guitar", "hammer", "island", "jacket", "ladder"]
@@ -89,7 +92,8 @@ def test_rates_that_no_cutoff_has_are_refused(rate):
 def test_a_calibration_says_what_it_promises():
     about = MADE.about(0.6)
     assert about == {"answer_rate": 0.6, "cutoff": 0.4, "false_answer_rate": 0.5, "measured_on": "4 queries"}
-    assert "10 of 100 queries that have an answer" in nothing_here(0.9)
+    assert "10 of 100 queries that have an answer" in nothing_here(0.9, "4 queries")
+    assert "measured on 4 queries" in nothing_here(0.9, "4 queries")
 
 
 @pytest.mark.parametrize(
@@ -106,7 +110,12 @@ def test_its_file_is_checked(tmp_path):
     write_calibration(tmp_path, MADE)
     assert read_calibrations(tmp_path) == [other, MADE]
     text = (tmp_path / FILE).read_text()
-    for damaged in (text.replace("0.2", "0.1", 1), "[]", "{", json.dumps(signed({"version": 1, "calibrations": [3]}))):
+    for damaged in (
+        text.replace("0.2", "0.1", 1),
+        "[]",
+        "{",
+        json.dumps(signed({"version": VERSION, "calibrations": [3]})),
+    ):
         (tmp_path / FILE).write_text(damaged)
         with pytest.raises(DataError, match="is damaged: remove it"):
             read_calibrations(tmp_path)
@@ -129,7 +138,7 @@ def test_hits_below_the_cutoff_are_not_shown(index, bundled):
     assert found[0]
     assert not found[1]
     assert index.search(vectors, texts=queries, answer_rate=0.8, where="id=harbour1") == [[], []], "not its own"
-    with pytest.raises(SettingsError, match="reranker"):
+    with pytest.raises(SettingsError, match=r"weight of words of 1\.5 and bundled: measure it"):
         index.search(vectors, texts=queries, answer_rate=0.8, rerank="bundled")
     with pytest.raises(SettingsError, match="weight of words of 0"):
         index.search(vectors, answer_rate=0.8)
@@ -155,6 +164,55 @@ def test_given_queries_take_the_place_of_drawn_ones(index, bundled):
     best = index.search(encode(bundled, queries, side="query"), 1, queries)
     assert made.answered == pytest.approx([hits[0].score for hits in best])
     assert made.made_of == "10 given queries"
+
+
+def test_a_reranker_has_a_cutoff_of_its_own(index, bundled):
+    first = calibrate(index, bundled)
+    same = calibrate(index, bundled, rerank="bundled")  # it gives the same scores again
+    assert same.answered == pytest.approx(first.answered, abs=2e-3)
+    assert same.unanswered == pytest.approx(first.unanswered, abs=2e-3)
+    made = calibrate(index, bundled, 0.0, rerank="bundled", candidates=5)
+    assert len(read_calibrations(index.path)) == 3
+    queries = ["the printer is broken", "the violin plays", "quantum chromodynamics of gluons"]
+    vectors = encode(bundled, queries, side="query")
+    how = {"texts": queries, "rerank": "bundled", "lexical_weight": 0.0}
+    everything, found = index.search(vectors, **how), index.search(vectors, **how, answer_rate=0.5)
+    assert found == [[hit for hit in hits if hit.score >= made.cutoff(0.5)] for hits in everything]
+    assert sum(map(len, found)) < sum(map(len, everything))
+
+
+def test_a_corpus_has_the_cutoff_of_its_index(index, bundled, tmp_path):
+    corpus = read_corpus(index.texts(range(len(index))), cache=tmp_path / "other", min_rows=1)
+    one, other = calibrate(index, bundled), calibrate(corpus, bundled)
+    assert one.answered == pytest.approx(other.answered, abs=2e-3)  # an index has 16 bits
+    assert one.unanswered == pytest.approx(other.unanswered, abs=2e-3)
+    assert other.made_of.endswith("of the corpus")
+    encode_to_file(bundled, corpus, tmp_path / "v.npy")
+    assert calibrate(corpus, bundled, file=VectorsFile(tmp_path / "v.npy")) == other
+    asked = calibrate(corpus, "bundled", queries=["the printer is broken", "a violin"])
+    best = search("bundled", corpus, ["the printer is broken", "a violin"], 1)
+    assert asked.answered == pytest.approx([hits[0].score for hits in best])
+    with pytest.raises(SettingsError, match="names no encoder"):
+        calibrate(corpus)
+
+
+def test_what_a_text_is_about_is_asked_for(bundled, tmp_path, monkeypatch):
+    """Not what is said by the way, and of texts without sentences a piece."""
+    random, asked = np.random.default_rng(0), []
+    texts = []
+    for topic in TOPICS:
+        other = " ".join(random.choice(WORDS, 8, replace=False))
+        texts.append(f"The old {topic} was sold and repaired. {other.capitalize()}. Who repaired the {topic} sold it.")
+    monkeypatch.setattr(
+        "selfsent.exam.calibrate.best_scores", lambda exam, *rest: (asked.append(exam), (np.ones(9), np.ones(9)))[1]
+    )
+    calibrate(read_corpus(texts, cache=tmp_path / "a", min_rows=1), bundled)
+    assert len(asked[0].queries) == len(TOPICS)
+    assert all("repaired" in query.text for query in asked[0].queries)
+    pieces = [" ".join(f"word{each}" for each in random.integers(500, size=70)) for _ in range(12)]
+    calibrate(read_corpus(pieces, cache=tmp_path / "b", min_rows=1), bundled)
+    assert {len(query.text.split()) for query in asked[1].queries} <= {20, 10}
+    assert len(asked[1].queries) == 12
 
 
 def test_texts_of_one_sentence_ask_nothing(bundled, tmp_path):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from selfsent.cli.console import notice, show, shown
@@ -79,9 +81,14 @@ class Search(Results, Asking):
     answer_rate: float | None = setting(
         None,
         "say that nothing is here, in place of poor hits, so that this share of queries that have an answer still get"
-        " one, such as 0.9; measured once on queries from the texts of the index, and kept with it",
+        " one, such as 0.9; measured on queries from the texts, once for an index, which keeps it",
         above=0,
-        needs="index",
+    )
+    queries: str | None = setting(
+        None,
+        "a table of queries that have an answer among the texts (column query, perhaps relevant), by which"
+        " --answer-rate is measured in place of drawn ones",
+        needs="answer_rate",
     )
     where: tuple[str, ...] = setting(
         (),
@@ -119,8 +126,6 @@ class Search(Results, Asking):
             raise SettingsError(f"an index knows its model: leave out {given[0]}, or give it as --model")
         if self.answer_rate is not None:
             check_answer_rate(self.answer_rate)
-            if self.rerank is not None:
-                raise SettingsError("`answer_rate` is not known of a reranker's scores: leave out `rerank` or it")
         reranker, measure = None, "cosine"
         if self.rerank is not None:
             from selfsent.scorers.load_scorer import as_reranker
@@ -142,7 +147,7 @@ class Search(Results, Asking):
         ]
         for query, hits in asked:
             if not hits and self.answer_rate is not None:
-                notice(f"{query!r}: {nothing_here(self.answer_rate)}")
+                notice(f"{query!r}: {nothing_here(self.answer_rate, about['measured_on'])}")
                 continue
             if not hits and self.where:
                 notice(f"no text meets --where {' '.join(self.where)}{self._meant()}")
@@ -165,8 +170,9 @@ class Search(Results, Asking):
         self, queries: list[str], reranker: Reranker | None
     ) -> tuple[Corpus, Found, dict[str, Any], list[str], str]:
         """The corpus, the hits, the facts for `--json`, the columns to show, and a noun for a text."""
+        from selfsent.data.vector_files import VectorsFile
         from selfsent.lexical import Analyzer
-        from selfsent.search import search
+        from selfsent.search import encode_to_file, search
         from selfsent.search.exact import corpus_language
 
         name, source = self.words[:2]
@@ -181,10 +187,27 @@ class Search(Results, Asking):
         about: dict[str, Any] = {"model": name, "corpus": source, "lexical_weight": weight}
         if weight or (reranker and model.lexical_weight):
             about["language"] = self.language or corpus_language(corpus) or "none"
-        with shown() as progress:
+        with TemporaryDirectory(prefix="selfsent-") as folder, shown() as progress:
+            if self.answer_rate is not None and stored is None:  # read twice
+                encode_to_file(model, corpus, Path(folder) / "vectors.npy", progress, "document")
+                stored = VectorsFile(Path(folder) / "vectors.npy")
             how = progress, stored, self.lexical_weight, about.get("language"), reranker
             found = search(model, corpus, queries, self.top, *how)
+            if self.answer_rate is not None:
+                from selfsent.exam.calibrate import calibrate
+
+                weight, language, asked = self.lexical_weight, about.get("language"), self._answered()
+                made = calibrate(corpus, model, weight, progress, asked, reranker, None, language, stored)
+                about |= made.about(self.answer_rate)
+                cutoff = made.cutoff(self.answer_rate)
+                found = [[hit for hit in hits if hit.score >= cutoff] for hits in found]
         return corpus, found, about, list(self.metadata_columns()), corpus.report.unit
+
+    def _answered(self) -> list[str] | None:
+        """The queries of --queries, if given."""
+        from selfsent.evaluation.tasks.judged import answered_queries
+
+        return None if self.queries is None else answered_queries(Path(self.queries))
 
     def _meant(self) -> str:
         """The end of a line on conditions that no text meets: similar conditions that some text does."""
@@ -224,7 +247,7 @@ class Search(Results, Asking):
         vectors = vectors if query_map is None else query_map(vectors)
         about: dict[str, Any] = {"index": self.index, "lexical_weight": weight, "language": index.language or "none"}
         if self.answer_rate is not None:
-            about |= calibrated(index, encoder, weight).about(self.answer_rate)
+            about |= calibrated(index, encoder, weight, reranker, self._answered()).about(self.answer_rate)
         if self.where:
             about["where"] = list(self.where)
         names = [name for name in index.columns if name not in (*POSITIONS, "text")]
@@ -235,17 +258,25 @@ class Search(Results, Asking):
         return index, found, about, names, unit
 
 
-def calibrated(index: Index, encoder: Model, weight: float) -> Calibration:
-    """The calibration of an index; measured now, and told, if there is none or it is out of date."""
+def calibrated(
+    index: Index,
+    encoder: Model,
+    weight: float,
+    reranker: Reranker | None = None,
+    queries: Sequence[str] | None = None,
+) -> Calibration:
+    """The calibration of an index; measured now, and told, if there is none, or for given queries."""
     try:
-        return index.calibration(weight)
+        if queries is None:
+            return index.calibration(weight, reranker)
     except SettingsError:
-        from selfsent.exam.calibrate import calibrate
+        pass
+    from selfsent.exam.calibrate import calibrate
 
-        with shown() as progress:
-            made = calibrate(index, encoder, weight, progress)
-        notice(f"answer rates of {index.path} are measured on {made.made_of}")
-        return made
+    with shown() as progress:
+        made = calibrate(index, encoder, weight, progress, queries, reranker)
+    notice(f"answer rates of {index.path} are measured on {made.made_of}")
+    return made
 
 
 def _weight(text: str) -> float | str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -71,6 +71,10 @@ class Text:
     def body(self) -> str:
         """The sentences as one text."""
         return " ".join(self.sentences)
+
+
+Choice = Callable[[Text, Sequence[str]], int]
+"""A document and those of its sentences that may be asked for -> the place of one of these."""
 
 
 @dataclass(frozen=True)
@@ -239,6 +243,7 @@ def draw_exam(
     kept: Collection[str] | None = None,
     dropped: float = DROPPED,
     searched: int = MOST,
+    choice: Choice | None = None,
 ) -> Exam:
     """Draw queries from documents: one from a document, each kind as often as the others as far as there are enough.
 
@@ -256,6 +261,7 @@ def draw_exam(
         dropped: share of the words that query and answer share that is left out of the query; real pairs stay as they
             are.
         searched: documents at most, the first in order.
+        choice: of the sentence that is asked for; by default it is drawn.
 
     Raises:
         DataError: nothing can be asked.
@@ -300,7 +306,7 @@ def draw_exam(
         if alike[row] in asked:
             continue
         quoted = [s for s in text.quoted if letters(s) not in whole and not holders.get(letters(s), set()) & asked]
-        found = _possible(replace(text, quoted=tuple(quoted)), holders, seed)
+        found = _possible(replace(text, quoted=tuple(quoted)), holders, seed, choice)
         possible = {kind: each for kind, *each in found if letters(each[0]) not in drawn}
         if not possible:
             continue
@@ -342,7 +348,9 @@ def _without_others(
     return [text for text, each in zip(texts, left, strict=True) if each], alike[left]
 
 
-def _possible(text: Text, holders: dict[str, set[int]], seed: int) -> Iterator[tuple[str, str, str]]:
+def _possible(
+    text: Text, holders: dict[str, set[int]], seed: int, choice: Choice | None = None
+) -> Iterator[tuple[str, str, str]]:
     """Possible queries for a document: the kind, the query, and the sentence to take out (none for a title)."""
     for title in text.titles[:1]:
         yield "title", title, ""
@@ -354,7 +362,7 @@ def _possible(text: Text, holders: dict[str, set[int]], seed: int) -> Iterator[t
         yield "question", first, first
     if len(text.sentences) > 2 and own:
         rng = np.random.default_rng([seed, *text_hashes([text.body])])
-        sentence = own[rng.integers(len(own))]
+        sentence = own[choice(text, own) if choice else rng.integers(len(own))]
         yield "sentence", sentence, sentence
 
 

@@ -1,4 +1,4 @@
-"""Cut-offs of a search for queries without an answer, by split conformal calibration; stored beside an index."""
+"""Cut-offs of a search for queries without an answer, by split conformal calibration; an index keeps them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from selfsent.files import read_json, write_json
 from selfsent.integrity import is_signed, signed
 
 FILE = "answers.json"
-VERSION = 1
+VERSION = 2
 """Format version of the file."""
 CHANGED = 4
 """A calibration is out of date when more than one in this number of the texts that it was measured on has changed."""
@@ -52,8 +52,8 @@ def conformal_cutoff(scores: Sequence[float], answer_rate: float) -> float:
     if place < 1:
         needed = queries_needed(answer_rate)
         raise DataError(
-            f"{len(scores)} queries could be drawn from these texts, and an answer rate of {answer_rate:g} needs"
-            f" {needed:,} at least: add texts, or give a lower `answer_rate`"
+            f"there are {len(scores)} queries to measure by, and an answer rate of {answer_rate:g} needs {needed:,} at"
+            " least: add texts or queries, or give a lower `answer_rate`"
         )
     return float(sorted(scores)[place - 1])
 
@@ -79,6 +79,7 @@ class Calibration:
         made_of: the queries, in words.
         texts: number of texts in the index at that time.
         rows: number of the next new row at that time.
+        rerank: name of the model that orders the hits; empty if none does.
     """
 
     answered: tuple[float, ...]
@@ -87,6 +88,12 @@ class Calibration:
     made_of: str
     texts: int
     rows: int
+    rerank: str = ""
+
+    @property
+    def of(self) -> tuple[float, str]:
+        """The search that it is of: weight of words, reranker."""
+        return self.lexical_weight, self.rerank
 
     def cutoff(self, answer_rate: float) -> float:
         """The least score of a hit that is shown. Raises as `conformal_cutoff`."""
@@ -111,14 +118,19 @@ class Calibration:
         }
 
 
-def nothing_here(answer_rate: float) -> str:
-    """The answer to a query without a hit above the cut-off."""
+def nothing_here(answer_rate: float, made_of: str) -> str:
+    """The answer to a query without a hit above the cut-off.
+
+    Args:
+        answer_rate: that was asked for.
+        made_of: the queries that it was measured on.
+    """
     wrong = f"{100 * (1 - answer_rate):.4g} of 100 queries that have an answer get this answer all the same"
-    return f"nothing here ({wrong}, measured on queries from your own texts)"
+    return f"nothing here ({wrong}, measured on {made_of})"
 
 
 def read_calibrations(folder: Path) -> list[Calibration]:
-    """The calibrations of an index, one for each weight of words; none if there are none of this version.
+    """The calibrations of an index, one for each weight of words and reranker; none if there are none of this version.
 
     Raises:
         DataError: the file is damaged.
@@ -136,11 +148,11 @@ def read_calibrations(folder: Path) -> list[Calibration]:
 
 
 def write_calibration(folder: Path, made: Calibration) -> None:
-    """Keep a calibration in the folder of an index, in place of the one of its weight.
+    """Keep a calibration in the folder of an index, in place of the one of its weight and reranker.
 
     Raises:
         OutputError: it cannot be written.
     """
-    others = [each for each in read_calibrations(folder) if each.lexical_weight != made.lexical_weight]
+    others = [each for each in read_calibrations(folder) if each.of != made.of]
     about = {"version": VERSION, "calibrations": [asdict(each) for each in [*others, made]]}
     write_json(folder / FILE, signed(about))

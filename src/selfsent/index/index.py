@@ -349,7 +349,7 @@ class Index:
             where: conditions on metadata columns that a text must meet before it is ranked, all of them: `team=sales`,
                 `team=sales,support`, `team!=sales`, `priority>2`, `created>=2024-01-01`.
             answer_rate: leave out hits below a cut-off which this share of queries that have an answer reach; an empty
-                list says that there is nothing here. `selfsent.calibrate` measures it once. Not with `rerank`.
+                list says that there is nothing here. `selfsent.calibrate` measures it once, also with `rerank`.
 
         Raises:
             DataError: the index is damaged, or has too few texts for the answer rate.
@@ -369,8 +369,6 @@ class Index:
         reranker: Reranker | None = None
         if answer_rate is not None:
             check_answer_rate(answer_rate)
-            if rerank is not None:
-                raise SettingsError("`answer_rate` is not known of a reranker's scores: leave out `rerank` or it")
         if rerank is not None:
             if texts is None:
                 raise SettingsError("`rerank` reads the texts of the queries: give `texts`, too")
@@ -387,31 +385,35 @@ class Index:
                 bm25 = [snapshot.bm25(db, self._threads.analyzer(text)) for text in texts]
             found_by = snapshot.candidates(vectors, bm25, weight, drawn, snapshot.allowed(db, where))
             found = [self._hits(files, db, each, weight, wanted, where) for each in found_by]
-            if answer_rate is not None:
-                cutoff = self.calibration(weight).cutoff(answer_rate)
-                return [[hit for hit in hits if hit.score >= cutoff] for hits in found]
-            if reranker is None or texts is None:
+            if reranker is not None and texts is not None:
+                found = rerank_hits(reranker, texts, found, self.texts, top, lexical_weight)
+                weight = reranker.lexical_weight if lexical_weight is None else float(lexical_weight)
+            if answer_rate is None:
                 return found
-            return rerank_hits(reranker, texts, found, self.texts, top, lexical_weight)
+            cutoff = self.calibration(weight, reranker).cutoff(answer_rate)
+            return [[hit for hit in hits if hit.score >= cutoff] for hits in found]
 
-    def calibration(self, lexical_weight: float | None = None) -> Calibration:
+    def calibration(self, lexical_weight: float | None = None, rerank: Reranker | None = None) -> Calibration:
         """The basis of `answer_rate`: scores measured by `selfsent.calibrate`.
 
         Args:
-            lexical_weight: of the search; None for the index's own.
+            lexical_weight: of the search; None for the index's own, or the reranker's.
+            rerank: orders the hits, if any.
 
         Raises:
-            SettingsError: none for this weight, or the index has changed by more than a quarter since.
+            SettingsError: none for this search, or the index has changed by more than a quarter since.
             DataError: the file is damaged.
         """
-        weight = self.lexical_weight if lexical_weight is None else float(lexical_weight)
+        own, name = (rerank.lexical_weight, rerank.scorer.name) if rerank else (self.lexical_weight, "")
+        of = (own if lexical_weight is None else float(lexical_weight)), name
         self.refuse_map("answer rates are measured without a map")
         with self._reading() as (files, _, snapshot):
-            found = [each for each in read_calibrations(files.path) if each.lexical_weight == weight]
+            found = [each for each in read_calibrations(files.path) if each.of == of]
             if not found or not found[0].is_current(snapshot.count, snapshot.rows):
                 why = "has changed by more than a quarter since its calibration" if found else "has no calibration"
                 advice = "measure it by selfsent.calibrate, or search once with selfsent search --answer-rate"
-                raise SettingsError(f"{self.path} {why} for a weight of words of {weight:g}: {advice}")
+                what = f"a weight of words of {of[0]:g}" + (f" and {name}" if name else "")
+                raise SettingsError(f"{self.path} {why} for {what}: {advice}")
         return found[0]
 
     def refuse_map(self, what: str) -> None:

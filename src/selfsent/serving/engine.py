@@ -168,7 +168,8 @@ def _answer(about: dict[str, Any], hits: Sequence[Any]) -> dict[str, Any]:
     """The part of an answer on its rate, and whether there is a hit; nothing without a rate."""
     if not about:
         return {}
-    return {"answered": bool(hits), **about, **({} if hits else {"message": nothing_here(about["answer_rate"])})}
+    message = {} if hits else {"message": nothing_here(about["answer_rate"], about["measured_on"])}
+    return {"answered": bool(hits), **about, **message}
 
 
 def _spelled(vector: Any, request: EmbeddingsRequest) -> Any:

@@ -92,10 +92,28 @@ def read_judged(
     )
 
 
+def answered_queries(path: Path) -> list[str]:
+    """The queries of such a file that have an answer, each once, whatever its ids are.
+
+    Args:
+        path: with a column query, and perhaps those of ids and of judgements (`relevant`).
+
+    Raises:
+        DataError: the file cannot be read, or no text was judged to be an answer.
+    """
+    judged = RELEVANT in header_of(path, COLUMNS[0])
+    names = (COLUMNS[0], RELEVANT, COLUMNS[1]) if judged else COLUMNS[:1]
+    rows = read_rows(path, names)
+    found = dict.fromkeys(query for query, grade in zip(rows[names[0]], _grades(rows, path), strict=True) if grade)
+    if not found:
+        raise DataError(f"{path}: no text was judged to be an answer; a query needs one that is")
+    return [*found]
+
+
 def _grades(rows: Rows, path: Path) -> list[float]:
     """The grade of each row: 1 where the file has none."""
     if RELEVANT not in rows.columns:
-        return [1.0] * len(rows["id"])
+        return [1.0] * len(rows["query"])
     try:
         return [grade_of(cell) or 0.0 for cell in rows[RELEVANT]]
     except DataError as error:
