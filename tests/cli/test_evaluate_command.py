@@ -232,3 +232,30 @@ def test_queries_of_ones_own_beside_an_exam(selfsent, tmp_path):
         if said == "none of the ids":
             (tmp_path / "mine.csv").write_text("query,id\ntone3,x3\nmark4,x4\n")
         assert said in selfsent("evaluate", "bm25", *options).late_complaint
+
+
+def test_an_exam_is_shown_beside_judged_queries_and_weighted_by_them(selfsent, tmp_path):
+    things = [f"thing{number} of kind{number % 7}" for number in range(60)]
+    rows = [
+        f"{n},The {t} is dead. It stands in room{n}. Nobody has asked for part{n} yet." for n, t in enumerate(things)
+    ]
+    (tmp_path / "table.csv").write_text("\n".join(["id,body", *rows]) + "\n")
+    table = ("--text-column", "body", "--id-column", "id")
+    assert selfsent("exam", tmp_path / "table.csv", *table, "--output", tmp_path / "exam").status == 0
+    for count in (19, 20):
+        judged = [f"room{number},{number}" for number in range(count)]
+        (tmp_path / "mine.csv").write_text("\n".join(["query,id", *judged]) + "\n")
+        asked = ("--queries", tmp_path / "mine.csv", "--documents", tmp_path / "table.csv", *table)
+        more = ("--retrieval", tmp_path / "exam", "--json", tmp_path / "out.json")
+        done = selfsent("evaluate", "bm25", "tfidf", *asked, *more)
+        assert done.status == 0, done.err
+        found = json.loads((tmp_path / "out.json").read_text())
+        [beside] = found["beside"]
+        assert beside["queries"] == "mine"
+        assert beside["exam"] == ("retrieval" if count < 20 else "retrieval-like-mine")
+        assert ("retrieval-like-mine" in found["results"][0]["scores"]) == (count == 20)
+    shown = selfsent("evaluate", "bm25", "tfidf", *asked, "--retrieval", tmp_path / "exam").out
+    assert "weighted by how your 20 queries look" in " ".join(shown.split())
+    assert "your queries" in shown
+    alone = selfsent("evaluate", "bm25", "tfidf", *asked).out
+    assert "the exam" not in alone

@@ -20,6 +20,7 @@ from selfsent.settings import setting
 if TYPE_CHECKING:
     from selfsent.evaluation import Result
     from selfsent.evaluation.tasks.retrieval import RetrievalTask
+    from selfsent.exam.beside import Beside
 
 
 @dataclass(kw_only=True)
@@ -124,7 +125,8 @@ class Evaluate(_Tasks, _Files, Encoding):
             if (rows := extensions.published("rows")) is None:
                 raise SettingsError(f"there are no published rows to show{extensions.hint('they come')}")
             published = rows(self.suite)
-        report = Report(self._scored(models, titles, own), published)
+        results, beside = self._scored(models, titles, own)
+        report = Report(results, published, beside)
         for line in report.remarks:
             notice(line)
         if write_outputs({self.json: lambda: as_line(report.to_json()), self.page: report.to_page}):
@@ -165,11 +167,16 @@ class Evaluate(_Tasks, _Files, Encoding):
             raise SettingsError(f"{self.queries} would go by the name {task.name}, which another set has: rename it")
         return [task]
 
-    def _scored(self, models: Sequence[str], titles: Sequence[str | None], own: dict[str, str | None]) -> list[Result]:
-        """The results in the order of the models, under their titles if any."""
+    def _scored(
+        self, models: Sequence[str], titles: Sequence[str | None], own: dict[str, str | None]
+    ) -> tuple[list[Result], list[Beside]]:
+        """The results in the order of the models, under their titles if any; and exams beside judged queries."""
         from selfsent.evaluation import check_request, evaluate
         from selfsent.evaluation.datasets.declared import Store
         from selfsent.evaluation.tasks.beir import read_tasks
+        from selfsent.exam.beside import Beside
+        from selfsent.exam.draw import is_exam
+        from selfsent.exam.likeness import weighted_like
         from selfsent.scorers.load_scorer import PairScorer, check_model, check_pooling, load_scorer
 
         tasks = [name for given in self.task for name in names(given)]
@@ -178,7 +185,11 @@ class Evaluate(_Tasks, _Files, Encoding):
         request: dict[str, Any] = {"suite": self.suite, "task": tasks or None, **own}
         searched = read_tasks(list(self.retrieval), self.split or "test", store.mirror)
         columns = None if self.queries else self._columns(own)
-        request |= {"columns": columns, "clean": self.clean or None, "retrieval": [*searched, *self._judged(searched)]}
+        judged = self._judged(searched)
+        drawn = [task for task, where in zip(searched, self.retrieval, strict=True) if is_exam(Path(where))]
+        exams = [(task, weighted_like(task, judged[0])) for task in drawn if judged]
+        searched += [weighted.task for _, weighted in exams if weighted]
+        request |= {"columns": columns, "clean": self.clean or None, "retrieval": [*searched, *judged]}
         check_request(**request, documents=bool(self.documents and not self.queries))
         for model in models:
             check_model(model)
@@ -198,4 +209,4 @@ class Evaluate(_Tasks, _Files, Encoding):
                 results.append(evaluate(encoder, progress=progress, name=title, **request))
                 if self.vectors:
                     encoder.write(Path(self.vectors))
-        return results
+        return results, [Beside(results, task.name, judged[0].name, weighted) for task, weighted in exams]

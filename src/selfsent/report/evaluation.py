@@ -13,6 +13,7 @@ from selfsent.display import cells_of
 from selfsent.errors import SettingsError
 from selfsent.evaluation.results import Result
 from selfsent.evaluation.side_by_side import Comparison, side_by_side
+from selfsent.exam.beside import Beside
 from selfsent.report.pages import dots, render
 from selfsent.scorers.lexical import LEXICAL
 
@@ -37,10 +38,12 @@ class Report:
     Args:
         results: one per model.
         published: the papers' rows to show below, or None.
+        beside: exams beside judged queries.
     """
 
     results: Sequence[Result]
     published: PublishedRows | None = None
+    beside: Sequence[Beside] = ()
 
     @cached_property
     def comparison(self) -> Comparison | None:
@@ -57,6 +60,7 @@ class Report:
             tables = [result.table() for result in self.results]
         else:
             tables = [self.comparison.table(), *self.comparison.secondary_tables()]
+        tables += [each.table() for each in self.beside]
         return tables + ([self.published.table(self.results)] if self.published else [])
 
     @property
@@ -95,6 +99,7 @@ class Report:
         several: dict[str, Any] = {"results": [result.to_json() for result in self.results]}
         plain = self.results[0].to_json() if len(self.results) == 1 else several
         plain = plain if self.comparison is None else self.comparison.to_json()
+        plain |= {"beside": [each.to_json() for each in self.beside]} if self.beside else {}
         return plain | ({"published": self.published.rows} if self.published else {})
 
     def to_page(self) -> str:

@@ -24,10 +24,13 @@ def cosines(left: ArrayLike, right: ArrayLike) -> Floats:
     return np.where(np.isfinite(cosine), cosine, 0.0)
 
 
-def mean(values: ArrayLike) -> Statistic:
-    """The mean of values (n,)."""
+def mean(values: ArrayLike, importance: ArrayLike | None = None) -> Statistic:
+    """The mean of values (n,), each of which counts by its importance (n,), if given."""
     data = np.asarray(values, np.float64)
-    return lambda weights: _ratio(weights @ data, weights.sum(1))
+    if importance is None:
+        return lambda weights: _ratio(weights @ data, weights.sum(1))
+    own = np.asarray(importance, np.float64)
+    return lambda weights: _ratio(weights @ (own * data), weights @ own)
 
 
 def pearson(x: ArrayLike, y: ArrayLike) -> Statistic:

@@ -95,6 +95,7 @@ class RetrievalTask:
         self._order = np.array(range(count) if ids is None else sorted(range(count), key=ids.__getitem__, reverse=True))
         self._itself = [-1 if itself is None else itself[row] for row in answered]
         self._groups = None if groups is None else np.asarray(groups)[answered]
+        self._weights: Floats | None = None
         self._read_by: list[tuple[TextsRead, frozenset[int]]] = []
 
     def score(self, scorer: Scorer) -> Score:
@@ -115,14 +116,15 @@ class RetrievalTask:
             pooling: of the scorer.
             details: other facts to keep.
         """
-        ndcg, mrr, recall, precision = found.T
+        ndcg, mrr, recall, precision = (mean(values, self._weights) for values in found.T)
         size = {"n": len(found), "c": len(self.documents), "data": self._data, "pool": pooling, "v": 1}
+        size |= {} if self._weights is None else {"w": fingerprint({"w": [f"{each:.3f}" for each in self._weights]})}
         return measure(
             self.name,
-            mean(ndcg),
+            ndcg,
             len(found),
             signature=signature(*filter(None, (self.name, self.of)), f"ndcg@{NDCG_AT}", how, **size),
-            metrics={f"mrr@{MRR_AT}": mean(mrr), f"recall@{RECALL_AT}": mean(recall), "map": mean(precision)},
+            metrics={f"mrr@{MRR_AT}": mrr, f"recall@{RECALL_AT}": recall, "map": precision},
             groups=self._groups,
             title=f"{self.name}: nDCG@{NDCG_AT}{' on ' * bool(self.of)}{self.of}",
             warnings=self._warnings,
@@ -157,9 +159,20 @@ class RetrievalTask:
         found.queries, found.grades = [self.queries[row] for row in kept], [self.grades[row] for row in kept]
         found._itself = [self._itself[row] for row in kept]
         found._groups = None if self._groups is None else self._groups[kept]
+        found._weights = None if self._weights is None else self._weights[list(kept)]
+        return found._renewed()
+
+    def weighted(self, weights: Floats, name: str) -> RetrievalTask:
+        """The task in which each query counts by its weight (q,), under another name; see `selfsent.exam.likeness`."""
+        found = copy(self)
+        found._weights, found.name = np.asarray(weights, np.float64), name
+        return found._renewed()
+
+    def _renewed(self) -> RetrievalTask:
+        """This copy without what was computed of its original."""
         for known in ("lexical", "_data"):
-            found.__dict__.pop(known, None)
-        return found
+            self.__dict__.pop(known, None)
+        return self
 
     @cached_property
     def lexical(self) -> dict[str, Score]:
