@@ -217,6 +217,19 @@ def test_vectors_of_another_size_are_refused(made, encoder, address, tmp_path):
         push(Index(tmp_path / "small"), opened(address), address)
 
 
+@pytest.mark.parametrize("column", ["term_weights", "selfsent_key"])
+def test_columns_that_a_pushed_row_has_itself_are_refused(made, encoder, tmp_path, column):
+    corpus = read_corpus(
+        [{"id": "a", column: "kept", "body": "A red car."}, {"id": "b", column: "x", "body": "A blue car."}],
+        text_columns="body",
+        metadata_columns=("id", column),
+        cache=tmp_path / "cache",
+    )
+    write_index(encoder, corpus, tmp_path / "i", "bundled", fingerprint(encoder), id_column="id")
+    with pytest.raises(SettingsError, match=f"has a column '{column}', as every pushed row has: rename it"):
+        push(Index(tmp_path / "i"), None, Address.of("lancedb://folder#tickets"))
+
+
 def test_a_check_of_nothing_is_one_line(made, address):
     index = made()
     with pytest.raises(SettingsError, match="holds no row: push the index first"):

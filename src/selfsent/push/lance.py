@@ -13,8 +13,10 @@ from selfsent.push.target import (
     EMBEDDING,
     KEY,
     LENGTH,
+    NUMBERS,
     OWN,
     TEXT,
+    WEIGHTS,
     WORDS,
     Address,
     Record,
@@ -76,7 +78,7 @@ class Lance(Target):
         types = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
         fields = {name: types[kind] for name, kind in {**OWN, **columns, TEXT: str}.items()}
         fields |= {EMBEDDING: pa.list_(pa.float32(), size), WORDS: pa.string()}
-        fields |= {"term_numbers": pa.list_(pa.int32()), "term_weights": pa.list_(pa.float32())}
+        fields |= {NUMBERS: pa.list_(pa.int32()), WEIGHTS: pa.list_(pa.float32())}
         self._table = self._db.create_table(self._name, schema=pa.schema(fields.items()))
 
     def upsert(self, new: Sequence[Record], changed: Sequence[Record]) -> None:
@@ -95,8 +97,8 @@ class Lance(Target):
                 **each.fields,
                 EMBEDDING: each.vector,
                 WORDS: " ".join(map(str, each.words)),
-                "term_numbers": [*each.terms],
-                "term_weights": [*each.terms.values()],
+                NUMBERS: [*each.terms],
+                WEIGHTS: [*each.terms.values()],
             }
             for each in records
         ]

@@ -12,7 +12,20 @@ from selfsent.errors import SettingsError
 from selfsent.index import Index
 from selfsent.index.scan import Row
 from selfsent.progress import SILENT, Progress
-from selfsent.push.target import DIGEST, KEY, LENGTH, OWN, REPEATS, TEXT, Address, Record, Target, told
+from selfsent.push.target import (
+    DIGEST,
+    KEY,
+    LENGTH,
+    NUMBERS,
+    OWN,
+    REPEATS,
+    TEXT,
+    WEIGHTS,
+    Address,
+    Record,
+    Target,
+    told,
+)
 
 DRIFT = 0.01
 """Share by which the mean length of texts may move before the weights of all words are sent again."""
@@ -52,7 +65,7 @@ def push(
         SettingsError: the collection holds rows of another index alone, or the index has a column with a name of ours.
         OutputError: the database cannot be reached or refuses.
     """
-    if taken := sorted(OWN.keys() & index.columns.keys()):
+    if taken := sorted({*OWN, NUMBERS, WEIGHTS} & index.columns.keys()):
         raise SettingsError(f"{index.path} has a column {taken[0]!r}, as every pushed row has: rename it")
     with index.snapshot(), told(target, address):
         keys = index.keys()

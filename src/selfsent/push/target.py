@@ -21,6 +21,8 @@ KEY, DIGEST, LENGTH, REPEATS = "selfsent_key", "selfsent_digest", "selfsent_leng
 earlier row has the same text."""
 OWN = {KEY: int, DIGEST: int, LENGTH: float, REPEATS: bool}
 EMBEDDING, WORDS, TEXT = "embedding", "words", "text"
+NUMBERS, WEIGHTS = "term_numbers", "term_weights"
+"""Fields of the sparse vector where a database has no type for it."""
 SECRETS = ("QDRANT_API_KEY", "PGPASSWORD", "MILVUS_TOKEN", "OPENSEARCH_PASSWORD", "LANCEDB_API_KEY")
 """Variables of the environment with credentials: a server's errors are shown without their values."""
 KINDS = {
