@@ -8,8 +8,6 @@ from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 import selfsent
@@ -31,39 +29,6 @@ def test_ids_come_back_from_qdrant(tmp_path, monkeypatch, capsys):
     first, second, third, *_ = capsys.readouterr().out.splitlines()
     assert {first.split()[1], second.split()[1]} == {"T-1", "T-3"}
     assert third.split()[1] == "T-2"
-
-
-@pytest.fixture
-def tickets(tmp_path):
-    """A parquet file of tickets, and where their vectors are to go."""
-    texts = ["The printer does not answer.", "", "Our invoice is wrong."]
-    pq.write_table(pa.table({"id": ["T-1", "T-2", "T-3"], "text": texts}), tmp_path / "tickets.parquet")
-    return str(tmp_path / "tickets.parquet"), tmp_path / "vectors"
-
-
-def check_vectors(output):
-    table = pq.read_table(output)
-    assert table["id"].to_pylist() == ["T-1", "T-2", "T-3"]
-    vectors = np.stack(table["embedding"].to_pylist())
-    assert vectors.shape == (3, 256)
-    assert vectors.any(1).tolist() == [True, False, True]
-
-
-def test_dask(tickets):
-    pytest.importorskip("dask", reason="Dask is not installed")
-    runpy.run_path(str(EXAMPLES / "encode_with_dask.py"))["main"](str(BUNDLED), *map(str, tickets))
-    check_vectors(tickets[1])
-
-
-@pytest.mark.full
-def test_ray(tickets):
-    ray = pytest.importorskip("ray", reason="Ray is not installed")
-    ray.init("local", num_cpus=1, object_store_memory=200 << 20, include_dashboard=False, log_to_driver=False)
-    try:
-        runpy.run_path(str(EXAMPLES / "encode_with_ray.py"))["main"](str(BUNDLED), *map(str, tickets))
-    finally:
-        ray.shutdown()
-    check_vectors(tickets[1])
 
 
 def test_an_encoder_behind_an_api(monkeypatch):

@@ -6,7 +6,7 @@ import pytest
 
 from selfsent.errors import SettingsError
 from selfsent.search import clusters as module, find_clusters
-from selfsent.search.clusters import Clusters, assign, parents_of, telling_words
+from selfsent.search.clusters import Centres, Clusters, parents_of, telling_words
 from selfsent.search.timeline import bars, counts_over
 
 
@@ -65,7 +65,7 @@ def test_new_rows_join_the_groups_of_old_ones_or_none():
     old = find_clusters(vectors, 3)
     new, expected = blobs([20, 0, 5], seed=2)
     far = np.eye(8, dtype=np.float32)[7:]
-    found = assign(np.vstack([new, far]), vectors, old.cluster, np.arange(1, 27))
+    found = Centres.of(vectors, old.cluster).assign(np.vstack([new, far]), np.arange(1, 27))
     order = {1: 0, 2: 1, 0: 2}
     kept = found.cluster[:-1] >= 0
     assert kept.mean() > 0.8
@@ -204,7 +204,7 @@ def test_texts_of_nothing_but_courtesies_are_in_no_group_unless_a_number_is_aske
 def test_a_new_text_of_courtesies_alone_joins_no_group():
     vectors, labels = blobs([30, 30])
     empty = np.arange(60) == 0
-    assert assign(vectors, vectors, labels, empty=empty).cluster.tolist() == [-1, *labels[1:].tolist()]
+    assert Centres.of(vectors, labels).assign(vectors, empty=empty).cluster.tolist() == [-1, *labels[1:].tolist()]
 
 
 def test_parents_are_the_parts_of_the_hierarchy_that_lie_apart():

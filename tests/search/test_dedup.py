@@ -169,7 +169,7 @@ def test_bands_find_what_shares_half_the_weight():
     texts = [" ".join(f"w{word}" for word in random.permutation(1000)[:30]) for _ in range(400)]
     copies = [" ".join([*text.split()[:20], *other.split()[:10]]) for text, other in pairwise(texts)]
     counts.add(texts + copies)
-    one, other = near._signatures(texts[:-1], counts), near._signatures(copies, counts)
+    one, other = near.signatures(texts[:-1], counts), near.signatures(copies, counts)
     shared = (one == other).mean()
     assert shared == pytest.approx(0.5**near.ROWS, abs=0.02)  # 20 words of 40: a Jaccard index of a half
     assert (one == other).any(1).mean() > 0.98

@@ -324,3 +324,21 @@ def test_vectors_of_length_one_on_demand(encoder, rows, tmp_path, name):
     with pytest.raises(KeyboardInterrupt):
         encode_to_file(encoder, rows, tmp_path / name, stop_after(1))
     assert encode_to_file(encoder, rows, tmp_path / name, normalize=True).kept == 0
+
+
+def test_a_folder_that_an_engine_encoded_stands_for_a_file(encoder, sentences, tmp_path):
+    """Texts are there as they were, and files in the order in which a corpus reads them."""
+    from selfsent.encoding import BatchEncoder
+
+    encoder.save(tmp_path / "model")
+    step, texts = BatchEncoder(str(tmp_path / "model")), [f" {text}  " for text in sentences]
+    for name, part in (("b", texts[:9]), ("a", texts[9:]), ("c/d", texts[:0])):
+        path = tmp_path / "encoded" / f"{name}.parquet"
+        path.parent.mkdir(exist_ok=True, parents=True)
+        pq.write_table(step(pa.table({"text": pa.array(part, pa.string())})), path)
+    read = read_corpus(str(tmp_path / "encoded"), text_columns="text", cache=tmp_path / "cache")
+    found = encode_corpus(encoder, read, file=VectorsFile(tmp_path / "encoded"))
+    np.testing.assert_allclose(found, encode_corpus(encoder, read), atol=1e-5)
+    pq.write_table(step(pa.table({"text": ["another one", *texts[10:]]})), tmp_path / "encoded" / "a.parquet")
+    with pytest.raises(DataError, match="another corpus: row 0 is 'another one'"):
+        encode_corpus(encoder, read, file=VectorsFile(tmp_path / "encoded"))

@@ -10,7 +10,7 @@ from selfsent.cli.options import MODEL_OR_TABLE, ONE_CORPUS, is_text
 from selfsent.cli.outputs import as_line
 from selfsent.cli.results import Results, line_of
 from selfsent.display import counted, shortened, table_of
-from selfsent.errors import DataError, SettingsError
+from selfsent.errors import SettingsError
 from selfsent.settings import setting
 
 if TYPE_CHECKING:
@@ -62,6 +62,7 @@ class Cluster(Results):
 
         from selfsent.report.cluster_page import cluster_page
         from selfsent.report.maps import check_points
+        from selfsent.search.clusters import read_clusters
         from selfsent.search.exact import corpus_language
         from selfsent.search.tables import cluster_columns, cluster_rows
 
@@ -80,7 +81,7 @@ class Cluster(Results):
         if len(corpus) < (self.clusters or 0):
             has = counted(len(corpus), "different text")
             raise SettingsError(f"clusters is {self.clusters}; the corpus has {has}")
-        old = self._old() if self.to else None
+        old = read_clusters(self.to) if self.to else None
         self.model = self.model or self.table_for(corpus)
         model = self.load(self.model, corpus)
         vectors = self.vectors(model, corpus, stored)
@@ -152,28 +153,6 @@ class Cluster(Results):
         sizes = enumerate(above.sizes.tolist())
         return above, [{"parent": number, "size": size, "words": words[number]} for number, size in sizes]
 
-    def _old(self) -> tuple[Corpus, NDArray[np.int64]]:
-        """The texts of an earlier --output, and the group of each.
-
-        Raises:
-            DataError: the file has no column with groups, or no group in it.
-        """
-        import numpy as np
-
-        from selfsent.data.corpus import read_corpus
-
-        assert self.to is not None
-        old = read_corpus(self.to, metadata_columns=("cluster",), min_rows=1)
-        cells = old.input_rows.describe(np.asarray(old.input_rows.first))["cluster"]
-        try:
-            cluster = np.array([int(cell) for cell in cells], np.int64)
-        except (TypeError, ValueError):
-            problem = f"{self.to}: the column cluster holds no numbers: give what cluster --output wrote"
-            raise DataError(problem) from None
-        if missing := {*range(max(1, cluster.max() + 1))} - {*cluster.tolist()}:
-            raise DataError(f"{self.to} has no group {min(missing)}: give what cluster --output wrote")
-        return old, cluster
-
     def _found(
         self,
         model: Model,
@@ -184,7 +163,7 @@ class Cluster(Results):
     ) -> tuple[Clusters, tuple[Corpus, Clusters]]:
         """The groups of the corpus, and the groups of the texts by which they are named."""
         from selfsent.search import encode_corpus, find_clusters
-        from selfsent.search.clusters import assign, clusters_of, without_content
+        from selfsent.search.clusters import Centres, clusters_of, without_content
 
         repeats = corpus.input_rows.repeats
         if self.clusters:  # so many groups hold every text
@@ -196,7 +175,7 @@ class Cluster(Results):
             return found, (corpus, found)
         texts, cluster = old
         known = encode_corpus(model, texts)
-        return assign(vectors, known, cluster, repeats, empty), (texts, clusters_of(known, cluster))
+        return Centres.of(known, cluster).assign(vectors, repeats, empty), (texts, clusters_of(known, cluster))
 
     def _groups(
         self, found: Clusters, corpus: Corpus, named: tuple[Corpus, Clusters], language: str | None

@@ -30,7 +30,7 @@ LANGUAGE: Any = setting(None, "language of stems to compare words by, or none (d
 class WithVectors(WithMetadata, Encoding):
     """A command on the vectors of a corpus."""
 
-    encoded: str | None = setting(None, "what selfsent encode wrote for this model and corpus, not to encode again")
+    encoded: str | None = setting(None, "what selfsent encode or an engine wrote for this corpus, not to encode again")
 
     def read_with_vectors(self, source: str | tuple[str, ...], min_rows: int = 2) -> tuple[Corpus, VectorsFile | None]:
         """The corpus, with at least so many distinct sentences, and the file of `--encoded`.

@@ -37,10 +37,10 @@ def inner(left: Any, right: Any) -> Vectors:
 
 
 class VectorsFile:
-    """A file of vectors, opened: `.npy`, or `.parquet` with `embedding` and `text`.
+    """A file of vectors, opened: `.npy`, or `.parquet` with `embedding` and `text`; or a folder of such `.parquet`.
 
     Args:
-        path: the file.
+        path: the file or folder. The files of a folder are read in the order in which a corpus reads them.
 
     Raises:
         SettingsError: it has another suffix.
@@ -49,16 +49,22 @@ class VectorsFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        if path.suffix not in CONTENT:
+        self._suffix = SUFFIX if path.is_dir() else path.suffix
+        if self._suffix not in CONTENT:
             raise SettingsError(f"{path} must end in {' or '.join(CONTENT)}")
-        if not path.is_file():
+        self._parquet = [path]
+        if path.is_dir():
+            from selfsent.data.corpus.sources import find_files
+
+            self._parquet = [Path(str(each)) for each in find_files(str(path))]
+        elif not path.is_file():
             raise DataError(f"{path} is no file" if path.exists() else f"{path} does not exist")
         self.about: dict[str, str] = {}
         """Facts of the model, from `write_vectors`."""
         self._vectors: NDArray[Any] | None = None
         """Memory-mapped `.npy`; None for `.parquet`."""
         with self._read_errors():
-            if path.suffix == SUFFIX:
+            if self._suffix == SUFFIX:
                 self._open_parquet()
                 return
             with path.open("rb") as opened:
@@ -87,36 +93,40 @@ class VectorsFile:
             yield
         except Exception as error:
             reason = str(error.args[0] if isinstance(error, KeyError) else error).splitlines() or [type(error).__name__]
-            raise DataError(f"{self.path} must hold {CONTENT[self.path.suffix]}: {reason[0]}") from error
+            raise DataError(f"{self.path} must hold {CONTENT[self._suffix]}: {reason[0]}") from error
 
     def _open_parquet(self) -> None:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        with pq.ParquetFile(self.path, page_checksum_verification=True) as file:
-            schema = file.schema_arrow
-            kind, of_text = schema.field("embedding").type, schema.field("text").type
-            lists = pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
-            if not lists or not pa.types.is_floating(kind.value_type):
-                raise ValueError(f"embedding is {kind}")
-            if not (pa.types.is_string(of_text) or pa.types.is_large_string(of_text)):
-                raise ValueError(f"text is {of_text}")
-            first = next(file.iter_batches(1, columns=["embedding"]), None)
-            self.rows, self.size = file.metadata.num_rows, len(first["embedding"][0] or ()) if first else 0
-            self.about = {name.decode(): value.decode() for name, value in (schema.metadata or {}).items()}
+        self.rows = self.size = 0
+        for path in self._parquet:
+            with pq.ParquetFile(path, page_checksum_verification=True) as file:
+                schema = file.schema_arrow
+                kind, of_text = schema.field("embedding").type, schema.field("text").type
+                lists = pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+                if not lists or not pa.types.is_floating(kind.value_type):
+                    raise ValueError(f"embedding is {kind}")
+                if not (pa.types.is_string(of_text) or pa.types.is_large_string(of_text)):
+                    raise ValueError(f"text is {of_text}")
+                first = next(file.iter_batches(1, columns=["embedding"]), None)
+                self.rows += file.metadata.num_rows
+                self.size = self.size or (len(first["embedding"][0] or ()) if first else 0)
+                self.about |= {name.decode(): value.decode() for name, value in (schema.metadata or {}).items()}
 
     def _parts_of_parquet(self) -> Iterator[tuple[Vectors, list[str]]]:
         import pyarrow.compute as pc
         import pyarrow.parquet as pq
 
-        with self._read_errors(), pq.ParquetFile(self.path, page_checksum_verification=True) as file:
-            for batch in file.iter_batches(TOGETHER, columns=["text", "embedding"]):
-                lists, texts = batch["embedding"], batch["text"]
-                uneven = pc.any(pc.not_equal(pc.list_value_length(lists), self.size)).as_py()
-                if lists.null_count or texts.null_count or uneven:
-                    raise ValueError("some are missing, or of another length")
-                flat = lists.flatten().to_numpy(zero_copy_only=False).astype(np.float32, copy=False)
-                yield flat.reshape(len(batch), self.size), texts.to_pylist()
+        for path in self._parquet:
+            with self._read_errors(), pq.ParquetFile(path, page_checksum_verification=True) as file:
+                for batch in file.iter_batches(TOGETHER, columns=["text", "embedding"]):
+                    lists, texts = batch["embedding"], batch["text"]
+                    uneven = pc.any(pc.not_equal(pc.list_value_length(lists), self.size)).as_py()
+                    if lists.null_count or texts.null_count or uneven:
+                        raise ValueError("some are missing, or of another length")
+                    flat = lists.flatten().to_numpy(zero_copy_only=False).astype(np.float32, copy=False)
+                    yield flat.reshape(len(batch), self.size), texts.to_pylist()
 
 
 class StoredVectors:

@@ -7,15 +7,18 @@ import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from selfsent.data.vector_files import unit
-from selfsent.errors import SettingsError
+from selfsent.errors import DataError, SettingsError
 from selfsent.lexical import Analyzer, fold, split_words
 from selfsent.lexical.courtesy import says_nothing, without_courtesies
+
+if TYPE_CHECKING:
+    from selfsent.data.corpus import Corpus
 
 MANY, BLOCK = 100_000, 1 << 16
 """Number of sentences from which k-means runs on mini-batches; rows per block of cosines."""
@@ -200,32 +203,74 @@ def _nearest(
     return found, cosine
 
 
-def assign(
-    vectors: NDArray[np.float32],
-    known: NDArray[np.float32],
-    cluster: NDArray[np.int64],
-    repeats: NDArray[np.int64] | None = None,
-    empty: NDArray[np.bool_] | None = None,
-) -> Clusters:
-    """Put rows into the clusters of known rows: each into that of the nearest centre.
+class Centres:
+    """Clusters to put other rows into: each row into that of the nearest centre.
 
     A row that is farther from the centre than every known row of the cluster is an outlier.
 
     Args:
-        vectors: (n, d) of the new rows, of length 1.
-        known: (m, d) of the rows with clusters.
-        cluster: (m,) their clusters, from 0; -1 for outliers.
-        repeats: (n,) number of texts per new row.
-        empty: (n,) new rows that say nothing, outliers too.
+        centres: (k, d) of length 1.
+        least: (k,) smallest cosine to each of a known row of its cluster.
     """
-    centres = centres_of(known, cluster)
-    own = _nearest(known, centres, cluster)[1]
-    least = np.array([own[cluster == number].min() for number in range(len(centres))])
-    found, cosine = _nearest(vectors, centres)
-    inside = cosine >= least[found] - SAME
-    if empty is not None:
-        inside &= ~empty
-    return Clusters(np.where(inside, found, -1), cosine, repeats, len(centres))
+
+    def __init__(self, centres: NDArray[np.float32], least: NDArray[np.float32]) -> None:
+        self._centres, self._least = centres, least
+
+    @classmethod
+    def of(cls, known: NDArray[np.float32], cluster: NDArray[np.int64]) -> Centres:
+        """From rows with clusters.
+
+        Args:
+            known: (m, d) of length 1.
+            cluster: (m,) their clusters, from 0; -1 for outliers.
+        """
+        centres = centres_of(known, cluster)
+        own = _nearest(known, centres, cluster)[1]
+        return cls(centres, np.array([own[cluster == number].min() for number in range(len(centres))], np.float32))
+
+    @property
+    def size(self) -> int:
+        """Dimension of the vectors."""
+        return int(self._centres.shape[1])
+
+    def assign(
+        self,
+        vectors: NDArray[np.float32],
+        repeats: NDArray[np.int64] | None = None,
+        empty: NDArray[np.bool_] | None = None,
+    ) -> Clusters:
+        """The clusters of other rows.
+
+        Args:
+            vectors: (n, d) of length 1.
+            repeats: (n,) number of texts per row.
+            empty: (n,) rows that say nothing, outliers too.
+        """
+        found, cosine = _nearest(vectors, self._centres)
+        inside = cosine >= self._least[found] - SAME
+        if empty is not None:
+            inside &= ~empty
+        return Clusters(np.where(inside, found, -1), cosine, repeats, len(self._centres))
+
+
+def read_clusters(path: str) -> tuple[Corpus, NDArray[np.int64]]:
+    """The texts of a file that `cluster --output` wrote, and the cluster of each, (n,).
+
+    Raises:
+        DataError: the file has no column with clusters, or no cluster in it.
+    """
+    from selfsent.data.corpus import read_corpus
+
+    old = read_corpus(path, metadata_columns=("cluster",), min_rows=1)
+    cells = old.input_rows.describe(np.asarray(old.input_rows.first))["cluster"]
+    try:
+        cluster = np.array([int(cell) for cell in cells], np.int64)
+    except (TypeError, ValueError):
+        problem = f"{path}: the column cluster holds no numbers: give what cluster --output wrote"
+        raise DataError(problem) from None
+    if missing := {*range(max(1, cluster.max() + 1))} - {*cluster.tolist()}:
+        raise DataError(f"{path} has no group {min(missing)}: give what cluster --output wrote")
+    return old, cluster
 
 
 def without_content(texts: Iterable[str], language: str | None = None) -> NDArray[np.bool_]:

@@ -21,7 +21,7 @@ BANDS, ROWS = 40, 3
 """Bands of a signature, and minima in each: texts with a weighted Jaccard index of a half share a band with 0.995."""
 HEADS = 8
 """Texts of a band, the preferred ones, with which its others are compared."""
-_TOGETHER = 256
+TOGETHER = 256
 _COMPARED, _MOST, _CHARACTERS = 2048, 1 << 17, 1 << 24
 """Pairs compared together: at least and at most, and the characters of their texts in between."""
 _WAITING = 1 << 23
@@ -56,12 +56,12 @@ class Texts(Protocol):
 def counted_words(corpus: Texts) -> WordCounts:
     """How many texts of a corpus have each word."""
     counts = WordCounts(near_words)
-    for batch in corpus.batches(size=_TOGETHER):
+    for batch in corpus.batches(size=TOGETHER):
         counts.add(batch)
     return counts
 
 
-def _signatures(texts: Sequence[str], counts: WordCounts) -> NDArray[np.uint64]:
+def signatures(texts: Sequence[str], counts: WordCounts) -> NDArray[np.uint64]:
     """A key of each band of each text, (n, BANDS); 0 for texts without words.
 
     A minimum is the same in two texts with the probability of their weighted Jaccard index, as the minimum of
@@ -105,15 +105,15 @@ def near_candidates(
     with tempfile.TemporaryDirectory(prefix="selfsent-") as folder:
         keys = np.memmap(Path(folder) / "bands", np.uint64, "w+", shape=(BANDS, len(corpus)))
         start, characters = 0, 0
-        for batch in corpus.batches(size=_TOGETHER):
-            keys[:, rank[start : start + len(batch)]] = _signatures(batch, counts).T
+        for batch in corpus.batches(size=TOGETHER):
+            keys[:, rank[start : start + len(batch)]] = signatures(batch, counts).T
             start, characters = start + len(batch), characters + sum(map(len, batch))
             advance(len(batch))
         pairs, waiting = np.empty(0, np.int64), list[Integers]()
         for number, band in enumerate(keys, 1):
-            waiting.append(_in_band(np.asarray(band)))
+            waiting.append(in_band(np.asarray(band)))
             if number == BANDS or sum(map(len, waiting)) > max(_WAITING, len(pairs)):
-                pairs, waiting = _distinct(np.concatenate([pairs, *waiting])), []
+                pairs, waiting = distinct(np.concatenate([pairs, *waiting])), []
         del keys
     # A text that many are compared with is read once a chunk.
     together = min(_MOST, max(_COMPARED, _CHARACTERS * len(corpus) // max(1, characters)))
@@ -122,13 +122,13 @@ def near_candidates(
         yield chunk & 0xFFFFFFFF, chunk >> 32
 
 
-def _distinct(values: Integers) -> Integers:
+def distinct(values: Integers) -> Integers:
     """Values in order, each once; numpy's own `unique` of many integers is several times slower."""
     values.sort()
     return values[np.flatnonzero(np.diff(values, prepend=-1))]
 
 
-def _in_band(keys: NDArray[np.uint64]) -> Integers:
+def in_band(keys: NDArray[np.uint64]) -> Integers:
     """Pairs with an equal key, `later << 32 | earlier`: each text with the first ones that have it."""
     order = np.argsort(keys, kind="stable")
     order = order[keys[order] > 0]

@@ -1,0 +1,215 @@
+"""Thin adapters: a stage or a column over folders of Parquet, in Spark, Ray, Dask, Daft, or one plain process.
+
+Each function gives an engine, which is called with folders of Parquet, a stage or a `BatchColumn`, and a new folder.
+The packages are imported when an engine is made.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import dataset
+
+from selfsent.encoding.batches import BatchColumn
+from selfsent.encoding.stages import Run, place_of, rows_of
+from selfsent.errors import SettingsError
+
+TOGETHER = 4096
+"""Rows of a batch."""
+
+
+def local() -> Run:
+    """One plain process, to try things out; also what the others are measured by."""
+
+    def run(sources: Sequence[str] | str, step: Any, output: str, by: str | None = None) -> None:
+        rows, numbers = rows_of(*_listed(sources)), count()
+        schema = step.schema(rows.schema)
+        system, folder = place_of(output)
+        system.create_dir(folder, recursive=True)
+
+        def write(tables: Iterator[pa.Table]) -> None:
+            with pq.ParquetWriter(f"{folder}/{next(numbers):05}.parquet", schema, filesystem=system) as writer:
+                for table in tables:
+                    writer.write_table(step(table))
+
+        if by is None:
+            write(pa.Table.from_batches([batch]) for batch in rows.to_batches(batch_size=TOGETHER))
+            return
+        with tempfile.TemporaryDirectory(prefix="selfsent-") as parts:
+            how = {"min_rows_per_group": 1 << 16, "max_partitions": 1 << 16}  # else a group for each batch
+            dataset.write_dataset(rows, parts, format="parquet", partitioning=[by], **how)
+            together = (dataset.dataset(each).to_table() for each in sorted(Path(parts).iterdir()))
+            write(together)
+
+    return run
+
+
+def spark(session: Any = None) -> Run:
+    """Spark 4, in a session that is there, or in a new one."""
+    sql = _package("pyspark.sql", "pyspark")
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else workers here start another Python
+    session = session or sql.SparkSession.builder.getOrCreate()
+
+    def run(sources: Sequence[str] | str, step: Any, output: str, by: str | None = None) -> None:
+        from pyspark.sql.pandas.types import from_arrow_schema
+
+        schema = _with_lists(step.schema(rows_of(*_listed(sources)).schema))
+        rows = session.read.parquet(*_listed(sources))
+
+        def each(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for batch in batches:
+                yield from step(pa.Table.from_batches([batch])).cast(schema).to_batches()
+
+        def together(table: pa.Table) -> pa.Table:
+            return step(table).cast(schema)
+
+        made = from_arrow_schema(schema)
+        found = rows.mapInArrow(each, made) if by is None else rows.groupBy(by).applyInArrow(together, made)
+        found.write.parquet(output)
+
+    return run
+
+
+def ray() -> Run:
+    """Ray Data, on the cluster that `ray.init` joined, or on this machine."""
+    data = _package("ray.data", "ray[data]")
+
+    def run(sources: Sequence[str] | str, step: Any, output: str, by: str | None = None) -> None:
+        rows = data.read_parquet(_listed(sources))
+
+        def together(table: pa.Table) -> pa.Table:  # Ray asks for a name
+            return step(table)
+
+        if by is not None:
+            rows = rows.groupby(by).map_groups(together, batch_format="pyarrow")
+        else:
+            # max_calls=0: a process keeps the model from batch to batch, with a GPU, too.
+            how = {"batch_format": "pyarrow", "batch_size": TOGETHER, "num_cpus": 1, "max_calls": 0}
+            rows = rows.map_batches(step, **how)
+        rows.write_parquet(output)
+
+    return run
+
+
+def dask() -> Run:
+    """Dask, by the scheduler or client that is set."""
+    frames, config = _package("dask.dataframe", "dask[dataframe]"), _package("dask.config", "dask[dataframe]")
+
+    def run(sources: Sequence[str] | str, step: Any, output: str, by: str | None = None) -> None:
+        schema = step.schema(rows_of(*_listed(sources)).schema)
+
+        def each(frame: Any) -> Any:
+            return step(pa.Table.from_pandas(frame, preserve_index=False)).to_pandas()
+
+        with config.set({"dataframe.convert-string": False}):
+            rows = frames.concat([frames.read_parquet(each) for each in _listed(sources)])
+            rows = rows if by is None else rows.shuffle(by)
+            rows.map_partitions(each, meta=schema.empty_table().to_pandas()).to_parquet(
+                output, schema=schema, write_index=False
+            )
+
+    return run
+
+
+def daft() -> Run:
+    """Daft, by its runner that is set."""
+    package = _package("daft", "daft")
+
+    def run(sources: Sequence[str] | str, step: Any, output: str, by: str | None = None) -> None:
+        schema = step.schema(rows_of(*_listed(sources)).schema)
+        rows = package.read_parquet(_listed(sources))
+        names = rows.column_names
+        kind = package.DataType.from_arrow_type(pa.list_(pa.struct(schema)))
+
+        @package.func.batch(return_dtype=kind)  # type: ignore[untyped-decorator]  # Daft's
+        def packed(*columns: Any) -> Any:
+            """All rows that a batch gives, in the list of its first one."""
+            table = step(pa.table({name: each.to_arrow() for name, each in zip(names, columns, strict=True)}))
+            size = len(columns[0]) if by is None else 1
+            ends = pa.array([0, *[table.num_rows] * size], pa.int32())
+            flat = table.cast(schema).combine_chunks().to_struct_array()
+            flat = flat.combine_chunks() if isinstance(flat, pa.ChunkedArray) else flat
+            return package.Series.from_arrow(pa.ListArray.from_arrays(ends, flat))
+
+        given = [package.col(name) for name in names]
+        made = (
+            rows.groupby(by).map_groups(packed(*given).alias("made"))
+            if by
+            else rows.select(packed(*given).alias("made"))
+        )
+        made = made.explode("made", ignore_empty_and_null=True)
+        made.select(*(package.col("made").get(name).alias(name) for name in schema.names)).write_parquet(output)
+
+    return run
+
+
+def spark_udf(step: BatchColumn) -> Any:
+    """A `pandas_udf` of Spark, called with the columns that the step reads.
+
+    Example:
+        >>> from selfsent.encoding import BatchEncoder, spark_udf
+        >>> rows.withColumn("embedding", spark_udf(BatchEncoder("bundled"))("text"))  # doctest: +SKIP
+    """
+    functions = _package("pyspark.sql.functions", "pyspark")
+    from pyspark.sql.pandas.types import from_arrow_type
+
+    kind = from_arrow_type(_with_lists(pa.schema([("", step.type)])).field(0).type)
+
+    def values(*columns: Any) -> Any:
+        import pandas as pd
+
+        made = step.array(*columns)
+        return pd.DataFrame(made.to_pylist()) if pa.types.is_struct(made.type) else made.to_pandas()
+
+    values.__annotations__ = {}
+    return functions.pandas_udf(values, kind, functions.PandasUDFType.SCALAR)
+
+
+def daft_udf(step: BatchColumn) -> Callable[..., Any]:
+    """A function from the columns that the step reads to an expression of Daft.
+
+    Example:
+        >>> from selfsent.encoding import BatchEncoder, daft_udf
+        >>> rows.with_column("embedding", daft_udf(BatchEncoder("bundled"))(daft.col("text")))  # doctest: +SKIP
+    """
+    package = _package("daft", "daft")
+
+    @package.func.batch(return_dtype=package.DataType.from_arrow_type(step.type))  # type: ignore[untyped-decorator]
+    def values(*columns: Any) -> Any:
+        return package.Series.from_arrow(step.array(*(each.to_arrow() for each in columns)))
+
+    found: Callable[..., Any] = values
+    return found
+
+
+def _package(module: str, name: str) -> Any:
+    """A module of an engine.
+
+    Raises:
+        SettingsError: it is not installed.
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise SettingsError(f"{error.name or module} is not installed: python -m pip install '{name}'") from None
+
+
+def _listed(sources: Sequence[str] | str) -> list[str]:
+    return [sources] if isinstance(sources, str) else list(sources)
+
+
+def _with_lists(schema: pa.Schema) -> pa.Schema:
+    """A schema with lists of any size, as Spark has them."""
+    fixed = pa.types.is_fixed_size_list
+    return pa.schema(
+        [(each.name, pa.list_(each.type.value_type) if fixed(each.type) else each.type) for each in schema]
+    )
