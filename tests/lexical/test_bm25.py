@@ -3,7 +3,7 @@ import pytest
 
 from naive import words as naive
 from selfsent.lexical import BM25, Analyzer
-from selfsent.lexical.bm25 import BM25Stats, saturated, score_postings
+from selfsent.lexical.bm25 import BM25Stats, Postings, saturated, score_postings
 
 TEXTS = ["the red cars stop", "a red bus, a red car", "the train is late again", "late", "!?", "the red cars stop"]
 QUERIES = ["red car", "the late train", "unknown words", "red red bus", "?", ""]
@@ -55,8 +55,10 @@ def test_nothing_is_searched_or_asked():
     assert scores(["red"], ["", "!"], Analyzer()).tolist() == [[0, 0]]
 
 
+@pytest.mark.parametrize("common", [1, 1000])
 @pytest.mark.parametrize("query", QUERIES)
-def test_postings_are_scored_as_a_stream(query):
+def test_postings_are_scored_as_a_stream(query, common, monkeypatch):
+    monkeypatch.setattr("selfsent.lexical.bm25._COMMON", common)
     analyzer = Analyzer("english")
     terms = [analyzer(text) for text in TEXTS]
     lengths = np.array(list(map(len, terms)), np.float32)
@@ -65,7 +67,9 @@ def test_postings_are_scored_as_a_stream(query):
     for term in dict.fromkeys(analyzer(query)):
         ids = np.array([number for number, each in enumerate(terms) if term in each], np.int64)
         counts = np.array([terms[number].count(term) for number in ids], np.float32)
-        postings.append((ids, saturated(counts, norms[ids]), analyzer(query).count(term)))
+        each = Postings.of(ids, saturated(counts, norms[ids]), len(TEXTS))
+        assert (each.frequency, each.doc_ids is None) == (len(ids), common == 1000 and len(ids) > 0)
+        postings.append((each, analyzer(query).count(term)))
     found = score_postings(stats, postings, len(TEXTS))
     np.testing.assert_allclose(found, scores([query], TEXTS, analyzer)[0], rtol=1e-6)
 

@@ -53,6 +53,8 @@ if TYPE_CHECKING:
     Where = str | Sequence[str] | None
 
 
+_SENTENCE = (1 << SENTENCE_BITS) - 1
+"""The bits of the number of an input that say its sentence or passage."""
 _PASSAGES = 10
 """Candidates for each hit where a text has several passages, of which one is a hit."""
 
@@ -384,7 +386,7 @@ class Index:
             if texts is not None and weight:
                 bm25 = [snapshot.bm25(db, self._threads.analyzer(text)) for text in texts]
             found_by = snapshot.candidates(vectors, bm25, weight, drawn, snapshot.allowed(db, where))
-            found = [self._hits(files, db, each, weight, wanted, where) for each in found_by]
+            found = self._hits(files, db, found_by, weight, wanted, where)
             if reranker is not None and texts is not None:
                 found = rerank_hits(reranker, texts, found, self.texts, top, lexical_weight)
                 weight = reranker.lexical_weight if lexical_weight is None else float(lexical_weight)
@@ -436,32 +438,43 @@ class Index:
                 texts |= dict(db.execute(f"SELECT doc_id, text FROM texts WHERE doc_id IN ({marks})", group))
             return [texts[doc_id] for doc_id in doc_ids.tolist()], snapshot.take(doc_ids)
 
-    def _sentence(self, number: int) -> int | None:
-        return number & ((1 << SENTENCE_BITS) - 1) if self.part else None
-
     def _hits(
-        self, files: IndexFiles, db: sqlite3.Connection, found: Candidates, weight: float, top: int, where: Where
-    ) -> list[Hit]:
-        """The best candidates of a query, each by its first input that meets a condition."""
+        self,
+        files: IndexFiles,
+        db: sqlite3.Connection,
+        found: Sequence[Candidates],
+        weight: float,
+        top: int,
+        where: Where,
+    ) -> list[list[Hit]]:
+        """The best candidates of each query, each by its first input that meets a condition."""
         clause, values = condition(where, files.columns)
-        also, id_column = f" AND {clause}" if clause else "", files.id_sql_column or "NULL"
-        fused, passages = fuse(found.dense, found.lexical, weight), self.part == "passage"
-        best = top_k(fused, len(fused) if passages else top)
-        doc_ids, scores, first = found.doc_ids[best].tolist(), normalized(fused[best], weight), dict[int, Any]()
-        for group, marks in in_groups(doc_ids):
+        also, id_column, part = f" AND {clause}" if clause else "", files.id_sql_column or "NULL", self.part
+        ranked = []
+        for each in found:
+            fused = fuse(each.dense, each.lexical, weight)
+            best = top_k(fused, len(fused) if part == "passage" else top)
+            scores = normalized(fused[best], weight), each.dense[best], each.lexical[best]
+            numbers = (values.tolist() for values in scores)
+            ranked.append([*zip(each.doc_ids[best].tolist(), *numbers, strict=True)])
+        first = dict[int, tuple[int, Any]]()
+        for group, marks in in_groups({doc_id for each in ranked for doc_id, *_ in each}):
             chosen = f"FROM inputs WHERE doc_id IN ({marks}){also} GROUP BY doc_id"
             query = f"SELECT doc_id, MIN(number), {id_column} {chosen}"
-            first |= {doc_id: rest for doc_id, *rest in db.execute(query, [*group, *values])}
-        hits, rows = list[Hit](), set[int]()
-        numbers = scores.tolist(), found.dense[best].tolist(), found.lexical[best].tolist()
-        for doc_id, score, dense, lexical in zip(doc_ids, *numbers, strict=True):
-            number, name = first[doc_id]
-            if passages and number >> SENTENCE_BITS in rows:
-                continue  # a better passage of the text is there
-            if len(hits) == top:
-                break
-            rows.add(number >> SENTENCE_BITS)
-            hits.append(Hit(number >> SENTENCE_BITS, score, dense, lexical, name, self._sentence(number)))
+            first |= {doc_id: (number, name) for doc_id, number, name in db.execute(query, [*group, *values])}
+        hits = list[list[Hit]]()
+        for ranking in ranked:
+            rows = set[int]()
+            hits.append([])
+            for doc_id, score, dense, lexical in ranking:
+                number, name = first[doc_id]
+                row, sentence = number >> SENTENCE_BITS, number & _SENTENCE if part else None
+                if part == "passage" and row in rows:
+                    continue  # a better passage of the text is there
+                if len(hits[-1]) == top:
+                    break
+                rows.add(row)
+                hits[-1].append(Hit(row, score, dense, lexical, name, sentence))
         return hits
 
     def texts(self, hits: Iterable[Hit | int]) -> list[str]:
@@ -482,23 +495,19 @@ class Index:
         numbers, found = [(row << SENTENCE_BITS) + sentence for row, sentence in rows], dict[int, Any]()
         with self._reading() as (files, db, _):
             clause, values = condition(where, files.columns)
+            part, names = self.part, [*files.sql_columns]
             columns = "".join(f", {column}" for column in files.sql_columns.values())
             alike = f"doc_id = inputs.doc_id{f' AND {clause}' if clause else ''}"
             about = f"number, text, (SELECT COUNT(*) FROM inputs AS other WHERE other.{alike}){columns}"
-            flags = [name for name in files.sql_columns if files.columns[name] is bool]
+            flags = [name for name in names if files.columns[name] is bool]
             for group, marks in in_groups(numbers):
                 query = f"SELECT {about} FROM inputs JOIN texts USING(doc_id) WHERE number IN ({marks})"
                 for number, text, count, *rest in db.execute(query, [*values, *group]):
-                    own = dict(zip(files.sql_columns, rest, strict=True))
+                    own = dict(zip(names, rest, strict=True))
                     own |= {name: bool(own[name]) for name in flags if own[name] is not None}
-                    sentence = {self.part: self._sentence(number)} if self.part else {}
-                    found[number] = {
-                        "row": number >> SENTENCE_BITS,
-                        **sentence,
-                        **own,
-                        "repeats": count - 1,
-                        "text": text,
-                    }
+                    sentence = {part: number & _SENTENCE} if part else {}
+                    row = {"row": number >> SENTENCE_BITS, **sentence, **own}
+                    found[number] = {**row, "repeats": count - 1, "text": text}
         if missing := [number for number in numbers if number not in found]:
             raise DataError(f"{self.path} holds no row {missing[0] >> SENTENCE_BITS}, or no longer: see `snapshot`")
         return [found[number] for number in numbers]

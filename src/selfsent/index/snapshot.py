@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from selfsent.index.files import IndexFiles, condition
 from selfsent.index.query_map import QueryMap
-from selfsent.lexical.bm25 import BM25Stats, saturated, score_postings
+from selfsent.lexical.bm25 import BM25Stats, Postings, saturated, score_postings
 from selfsent.lexical.hybrid import fuse
 
 DocIds = NDArray[np.int64]
@@ -81,15 +81,14 @@ class Snapshot:
         self.tombstones, self.count = len(tombstones), len(lengths) - len(tombstones)
         self._stats = BM25Stats.of(lengths[self.alive])
         self._length_norms = self._stats.length_norms(lengths)
-        self._postings: dict[str, tuple[DocIds, Vectors]] = {}
+        self._postings: dict[str, Postings] = {}
         self._held = 0
         self._allowed: dict[tuple[str, ...], tuple[NDArray[np.bool_], Any]] = {}
 
     def bm25(self, db: sqlite3.Connection, terms: Sequence[str]) -> Vectors:
         """BM25 of the terms of a query for each document id, (n,), as `selfsent.lexical.BM25` computes it."""
         counted = Counter(terms).items()
-        found = ((self._postings.get(term) or self._read_postings(db, term), times) for term, times in counted)
-        postings = ((doc_ids, weights, times) for (doc_ids, weights), times in found)
+        postings = ((self._postings.get(term) or self._read_postings(db, term), times) for term, times in counted)
         return score_postings(self._stats, postings, len(self.alive))
 
     @property
@@ -101,11 +100,11 @@ class Snapshot:
         """The terms of a query as a sparse vector: its inner product with that of a text is `bm25`."""
 
         def frequency(term: str) -> int:
-            return len((self._postings.get(term) or self._read_postings(db, term))[0])
+            return (self._postings.get(term) or self._read_postings(db, term)).frequency
 
         return self._stats.query_weights(terms, frequency)
 
-    def _read_postings(self, db: sqlite3.Connection, term: str) -> tuple[DocIds, Vectors]:
+    def _read_postings(self, db: sqlite3.Connection, term: str) -> Postings:
         parts = db.execute("SELECT doc_ids, counts FROM postings WHERE term = ? ORDER BY start", (term,)).fetchall()
         doc_ids = np.frombuffer(b"".join(part for part, _ in parts), np.int32)
         counts = np.frombuffer(b"".join(part for _, part in parts), np.uint16).astype(np.float32)
@@ -114,11 +113,12 @@ class Snapshot:
         if self.tombstones:
             kept = self.alive[doc_ids]
             doc_ids, counts = doc_ids[kept], counts[kept]
-        found = doc_ids.astype(np.int64), saturated(counts, self._length_norms[doc_ids])
+        weights = saturated(counts, self._length_norms[doc_ids])
+        found = Postings.of(doc_ids.astype(np.int64), weights, len(self.alive))
         if self._held > _HELD:
             self._postings, self._held = {}, 0
         self._postings[term] = found
-        self._held += 12 * len(doc_ids) + 200
+        self._held += found.weights.nbytes + (0 if found.doc_ids is None else found.doc_ids.nbytes) + 200
         return found
 
     def allowed(
@@ -177,8 +177,9 @@ class Snapshot:
                 parts = [known, self._indexed + self._best_unindexed(query, lexical, weight, top, mask)]
                 if lexical is not None:
                     parts.append(_largest(lexical if mask is None else lexical * mask, max(top, CANDIDATES), 0.0))
-                # For some hundred numbers; NumPy's unique would import its masked arrays.
-                doc_ids = np.array(sorted({*np.concatenate(parts).tolist()}), np.int64)
+                doc_ids = np.sort(np.concatenate(parts))
+                # NumPy's unique would import its masked arrays.
+                doc_ids = doc_ids[np.diff(doc_ids, prepend=-1) > 0]
             dense = np.full(len(doc_ids), np.nan, np.float32)
             dense[np.searchsorted(doc_ids, known)] = known_cosines
             others = np.isnan(dense)

@@ -17,6 +17,8 @@ K1, B = 1.2, 0.75
 """Saturation of term frequency, and strength of length normalisation."""
 _FEW = 16
 """Queries up to this number do without scipy."""
+_COMMON = 8
+"""A term is common where more than one in this number of texts holds it."""
 
 
 class BM25Stats(NamedTuple):
@@ -200,20 +202,49 @@ class BM25:
         return scores
 
 
-def score_postings(
-    stats: BM25Stats, postings: Iterable[tuple[NDArray[np.int64], NDArray[np.float32], int]], n_docs: int
-) -> NDArray[np.float32]:
+class Postings(NamedTuple):
+    """The texts that hold a term.
+
+    Args:
+        frequency: number of texts.
+        doc_ids: ascending (frequency,); None for all documents, over which a common term is added up faster.
+        weights: its `saturated` counts there; zeros where all documents are given and one has no such term.
+    """
+
+    frequency: int
+    doc_ids: NDArray[np.int64] | None
+    weights: NDArray[np.float32]
+
+    @classmethod
+    def of(cls, doc_ids: NDArray[np.int64], weights: NDArray[np.float32], n_docs: int) -> Postings:
+        """The postings of a term, over all documents if many hold it.
+
+        Args:
+            doc_ids: ascending (df,).
+            weights: (df,).
+            n_docs: document ids are below it.
+        """
+        if len(doc_ids) * _COMMON <= n_docs:
+            return cls(len(doc_ids), doc_ids, weights)
+        everywhere = np.zeros(n_docs, np.float32)
+        everywhere[doc_ids] = weights
+        return cls(len(doc_ids), None, everywhere)
+
+
+def score_postings(stats: BM25Stats, postings: Iterable[tuple[Postings, int]], n_docs: int) -> NDArray[np.float32]:
     """BM25 of one query for every document of an inverted index, (n_docs,).
 
     Args:
         stats: of the documents.
-        postings: for each distinct term of the query, the documents that hold it, ascending (df,), its `saturated`
-            counts there (df,), and its occurrences in the query.
+        postings: for each distinct term of the query, and its occurrences there.
         n_docs: length of the result: document ids are below it.
     """
     scores, total = np.zeros(n_docs, np.float32), 0.0
-    for doc_ids, weights, times in postings:
-        idf = times * float(stats.idf(len(doc_ids)))
-        scores[doc_ids] += np.float32(idf) * weights
+    for (frequency, doc_ids, weights), times in postings:
+        idf = times * float(stats.idf(frequency))
+        if doc_ids is None:
+            scores += np.float32(idf) * weights
+        else:
+            np.add.at(scores, doc_ids, np.float32(idf) * weights)  # no id comes twice: faster than +=
         total += idf
     return scores / np.float32(total) if total else scores

@@ -8,6 +8,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -130,19 +131,25 @@ class Engine:
             found = self.index.search(
                 vectors, one.top, texts, one.lexical_weight, where=one.where, answer_rate=one.answer_rate
             )
-            told = [self._told(request, hits) for request, hits in zip(requests, found, strict=True)]
+            rows = iter(self.index.describe(chain.from_iterable(found), one.where))
+            told = [self._told(request, hits, rows) for request, hits in zip(requests, found, strict=True)]
         return [(hits, _answer(about, hits)) for hits in told]
 
-    def _told(self, request: SearchRequest, hits: Sequence[Hit]) -> list[dict[str, Any]]:
-        analyzer = Analyzer(self.index.language if request.mark else None)
-        terms = set(analyzer(request.query))
+    def _told(
+        self, request: SearchRequest, hits: Sequence[Hit], rows: Iterator[dict[str, Any]]
+    ) -> list[dict[str, Any]]:
+        """The hits of a request as its answer has them, with their columns, which are the next of `rows`."""
         told = []
-        for hit, about in zip(hits, self.index.describe(hits, request.where), strict=True):
-            numbers = {"score": hit.score, "cosine": hit.dense_score, "words": hit.lexical_score}
-            row = {name: round(number, 6) for name, number in numbers.items()} | about
+        for hit in hits:
+            scores = {"score": hit.score, "cosine": hit.dense_score, "words": hit.lexical_score}
+            row: dict[str, Any] = {name: round(score, 6) for name, score in scores.items()} | next(rows)
             row["text"] = row["text"][: request.length]
-            row |= {"parts": analyzer.split_at(row.pop("text"), terms)} if request.mark else {}
             told.append(row)
+        if request.mark:
+            analyzer = Analyzer(self.index.language)
+            terms = set(analyzer(request.query))
+            for row in told:
+                row["parts"] = analyzer.split_at(row.pop("text"), terms)
         return told
 
     def _embed(self, requests: Sequence[EmbeddingsRequest]) -> list[tuple[list[str], int]]:
