@@ -11,6 +11,7 @@ from selfsent.evaluation.results import Result
 from selfsent.evaluation.side_by_side import Comparison
 from selfsent.evaluation.tasks.beir import read_task
 from selfsent.exam.compare import chosen_weight, compare_on_exam, rankings_of, verdict
+from selfsent.exam.doubts import doubts, templated
 from selfsent.exam.draw import Text, draw_exam, is_exam, texts_of, unread
 from selfsent.models.texts_read import TextsRead
 from selfsent.scorers.lexical import Hybrid, LexicalScorer
@@ -127,6 +128,27 @@ def test_a_sentence_that_two_documents_hold_is_no_query():
     assert all("patience" not in query.text for query in exam.queries)
 
 
+def test_a_sentence_of_a_template_is_no_query_whatever_its_numbers():
+    texts = [
+        Text(t.name, (), (f"Your number with our company is {n}.", *t.sentences[:2])) for n, t in enumerate(made(50))
+    ]
+    exam = draw_exam(texts, 50)
+    assert len(exam.queries) == 50
+    assert all("company" not in query.text for query in exam.queries)
+    assert all(text.sentences[0].startswith("Your number") for text in exam.documents)
+
+
+def test_templates_make_a_verdict_doubtful(tmp_path):
+    plain = made(60, titles=False)
+    forms = [Text(t.name, (), (f"Your number {n} is known to us.", *t.sentences[:3])) for n, t in enumerate(plain)]
+    for name, texts, share in (("plain", plain, 0), ("forms", forms, 1 / 3)):
+        draw_exam(texts, 60).write(tmp_path / name)
+        assert templated(read_task(tmp_path / name, "exam", "dev").documents) == pytest.approx(share)
+        found = compare_on_exam(tmp_path / name, [lambda: LexicalScorer("bm25"), lambda: LexicalScorer("tfidf")])
+        assert ("Doubtful: 33% of the sentences are those of a template" in found.verdict) == (share > 0)
+    assert doubts(["One cat. Two dogs.", "One cat. Four dogs.", "Five hens. Two dogs."]) == ()  # 4 of 6 are held by two
+
+
 def test_equal_titles_have_all_their_texts_as_answers():
     texts = [Text(t.name, ("Printer", "Bill")[n % 2 :][:1], t.sentences[:2]) for n, t in enumerate(made(10))]
     exam = draw_exam(texts, 10)
@@ -135,7 +157,7 @@ def test_equal_titles_have_all_their_texts_as_answers():
 
 
 def test_a_question_at_the_beginning_finds_the_rest():
-    texts = [Text(t.name, (), (f"How is lot {t.name} to be mended?", *t.sentences[:1])) for t in made(20)]
+    texts = [Text(t.name, (), (f"How is lot{t.name} to be mended?", *t.sentences[:1])) for t in made(20)]
     exam = draw_exam(texts, 20)
     assert {query.kind for query in exam.queries} == {"question"}
     assert not any("?" in text.body for text in exam.documents)

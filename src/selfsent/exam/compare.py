@@ -15,6 +15,7 @@ from selfsent.evaluation.results import Result, Score, best_minus, has_read
 from selfsent.evaluation.side_by_side import Comparison, side_by_side
 from selfsent.evaluation.tasks.beir import read_task
 from selfsent.evaluation.tasks.retrieval import RetrievalTask
+from selfsent.exam.doubts import doubts
 from selfsent.exam.draw import NAME, SPLITS
 from selfsent.progress import SILENT, Progress
 from selfsent.scorers.lexical import Hybrid
@@ -106,21 +107,23 @@ class Examined:
         comparison: of the rankings of models that have read no answer, on the test queries; the first is the best on
             the dev queries. None if there is no such model.
         apart: the other models.
+        doubts: reasons not to believe the verdict, in sentences.
     """
 
     comparison: Comparison | None
     apart: tuple[Apart, ...] = ()
+    doubts: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> str:
-        """Which ranking is best, and against which others that is not decided."""
+        """Which ranking is best, against which others that is not decided, and why that may be doubted."""
         if self.comparison is None:
             advice = "compare others too, such as bundled or bm25, or draw an exam with `trained`"
             return f"No verdict: every model has read what is asked about. To have one, {advice}."
         first, *others = self.comparison.results
         if not others:
             return f"{first.model} alone has not read what is asked about: there is nothing to compare it with."
-        return verdict(self.comparison)
+        return " ".join((verdict(self.comparison), *self.doubts))
 
     def table(self) -> Table:
         """The rankings, the best first, and below them the models that have read answers."""
@@ -241,7 +244,7 @@ def compare_on_exam(folder: Path, encoders: Sequence[Callable[[], Scorer]], prog
     results = [Result(ranking.name, {NAME: ranking.test}) for ranking in rankings]
     alone = Comparison((results[0],), (results[0],), {NAME: ()})
     comparison = alone if apart and len(results) == 1 else side_by_side(results)
-    return Examined(comparison, tuple(each for each, _ in apart))
+    return Examined(comparison, tuple(each for each, _ in apart), doubts(dev.documents))
 
 
 def _beside(apart: Apart, best: str, ranker: Scorer, test: RetrievalTask, read: frozenset[int]) -> Apart:

@@ -247,9 +247,9 @@ def draw_exam(
 ) -> Exam:
     """Draw queries from documents: one from a document, each kind as often as the others as far as there are enough.
 
-    Near-duplicates of the answer are right, too. A sentence that two documents hold is no query, unless one quotes it
-    from the other: both are right then, without it. Documents are taken in the order of a hash of their first sentence,
-    so the same table gives the same exam, and a longer one most of it.
+    Near-duplicates of the answer are right, too. A sentence that two documents hold, be it with other numbers, is no
+    query, unless one quotes it from the other: both are right then, without it. Documents are taken in the order of a
+    hash of their first sentence, so the same table gives the same exam, and a longer one most of it.
 
     Args:
         texts: the documents.
@@ -269,8 +269,9 @@ def draw_exam(
 
     Example:
         >>> cars = Text("7", ("A red car",), ("It has four doors.", "Its colour is that of a rose."))
-        >>> draw_exam([cars, Text("8", (), ("Bicycles have no doors.",))], 2).queries
-        (Query(text='A red car', kind='title', answers=(0,)),)
+        >>> exam = draw_exam([cars, Text("8", ("Bicycles",), ("They have no doors.",))], 2)
+        >>> sorted(query.text for query in exam.queries)
+        ['A red car', 'Bicycles']
     """
     if most < 2:
         raise SettingsError(f"queries is {most}; it must be at least 2")
@@ -283,10 +284,11 @@ def draw_exam(
     members = defaultdict[int, list[int]](list)
     for row, group in enumerate(alike.tolist()):
         members[group].append(row)
-    holders, titled = defaultdict[str, set[int]](set), defaultdict[str, set[int]](set)
+    holders, forms, titled = (defaultdict[str, set[int]](set) for _ in range(3))
     for text, group in zip(texts, alike.tolist(), strict=True):
         for sentence in text.sentences:
             holders[letters(sentence)].add(group)
+            forms[form_of(sentence)].add(group)
         for title in text.titles:
             titled[letters(title)].add(group)
     whole = {letters(each) for text in texts if len(text.sentences) < 3 for each in text.sentences}
@@ -306,7 +308,7 @@ def draw_exam(
         if alike[row] in asked:
             continue
         quoted = [s for s in text.quoted if letters(s) not in whole and not holders.get(letters(s), set()) & asked]
-        found = _possible(replace(text, quoted=tuple(quoted)), holders, seed, choice)
+        found = _possible(replace(text, quoted=tuple(quoted)), forms, seed, choice)
         possible = {kind: each for kind, *each in found if letters(each[0]) not in drawn}
         if not possible:
             continue
@@ -348,8 +350,13 @@ def _without_others(
     return [text for text, each in zip(texts, left, strict=True) if each], alike[left]
 
 
+def form_of(sentence: str) -> str:
+    """A sentence's words with a letter in them: equal in sentences of a template that differ in numbers."""
+    return " ".join(word for word in map(letters, sentence.split()) if any(map(str.isalpha, word)))
+
+
 def _possible(
-    text: Text, holders: dict[str, set[int]], seed: int, choice: Choice | None = None
+    text: Text, forms: dict[str, set[int]], seed: int, choice: Choice | None = None
 ) -> Iterator[tuple[str, str, str]]:
     """Possible queries for a document: the kind, the query, and the sentence to take out (none for a title)."""
     for title in text.titles[:1]:
@@ -357,7 +364,7 @@ def _possible(
     for sentence in [s for s in text.quoted if len(s.split()) >= _LEAST][-1:]:
         yield "quote", sentence, sentence
     first, *rest = text.sentences
-    own = [s for s in text.sentences if len(s.split()) >= _LEAST and len(holders[letters(s)]) == 1]
+    own = [s for s in text.sentences if len(s.split()) >= _LEAST and len(forms[form_of(s)]) == 1]
     if rest and first in own and first.endswith(("?", "？", "؟")):
         yield "question", first, first
     if len(text.sentences) > 2 and own:
