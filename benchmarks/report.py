@@ -23,20 +23,17 @@ Report = dict[str, Any]
 HEAD = """# Benchmarks
 
 How much faster is selfsent than sentence-transformers 6.2, at the same quality? (With static embeddings: than the
-faster of it and model2vec.) A ratio above 1 means that selfsent is faster. [Every table](results/speed.md) has the
-figures behind the ratios; `make bench` measures them again.
+faster of it and model2vec.) Ratios of medians, lowest and highest; above 1 selfsent is faster. [Every
+table](results/speed.md) has the figures; `make bench` measures them again.
 """
 HOW = """## How it was measured
 
-* **Same model, sentences and machine; both sides in turn.** Training goes from text to weights, encoding from text to
-  vectors, pairs from a loaded model to the answer.
-* **The peer may choose.** A ratio is held against the peer's fastest setting that keeps the quality of its own float32.
+* **Same model, sentences and machine; both sides in turn**, from text to weights or vectors.
+* **The peer may choose** its fastest setting that keeps the quality of its own float32.
 * **Same quality.** Training: a held-out loss no worse, and STS-B at most a point below. What misses either is left
-  out here and marked in the tables: `tsdae` from all-MiniLM-L6-v2 is two to four times as fast, and ends four points
-  of STS-B below the peer. Encoding: a smallest cosine of {near} to the peer's float32.
-* **Runs.** A ratio is of medians over so many runs of each side. Single runs of training, among them all in batches of
-  128 and the largest ratios, are in the tables alone: a hint, not a measurement.
-* **No GPU was measured.**
+  out here and marked in the tables (`tsdae` from all-MiniLM-L6-v2). Encoding: a smallest cosine of {near} to the peer's
+  float32.
+* **Single runs** of training, among them all in batches of 128, are in the tables alone. No GPU was measured.
 
 Reading, training and encoding against the size of the corpus: [How long it takes](how-long.md).
 """
@@ -272,13 +269,17 @@ def overview(reports: dict[str, Report]) -> str:
             for peer in report["peers"]:
                 (theirs, runs), (mine, _) = taken[f"{kind_of}, {peer}"], taken[f"{kind_of}, ours"]
                 found[what, f"beside {peer}", kind(report)] = [(theirs / mine, runs)]
-    rows = []
+    rows, processors = [], dict[str, dict[str, None]]()
     for (what, base, machine), ratios in found.items():
         counts = sorted({runs for _, runs in ratios})
         runs_of = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else str(counts[0])
         low, high = min(ratios)[0], max(ratios)[0]
-        rows.append([what, base, f"{low:.2f}", f"{high:.2f}" if len(ratios) > 1 else "", runs_of, machine])
-    return table("what|base|lowest:|highest:|runs:|machine", rows)
+        ratio = f"{low:.2f} to {high:.2f}" if len(ratios) > 1 else f"{low:.2f}"
+        processor, _, rest = machine.partition(" (")
+        rows.append([what, base, ratio, runs_of, rest.replace(")", "")])
+        processors.setdefault(processor, {})[rest.partition(")")[0]] = None
+    named = "; ".join(f"{', '.join(able)}: {processor}" for processor, able in processors.items())
+    return table("what|base|ratio:|runs:|machine", rows) + f"\n{named}.\n"
 
 
 def sooner(report: Report) -> list[str]:
