@@ -60,15 +60,17 @@ def shortened(text: str, most: int = 500) -> str:
 
 
 def with_wide_title(table: Table) -> Group:
-    """A table with title and caption of any width."""
+    """A table as wide as the terminal at most, with title and caption of any width."""
     from rich.console import Group
     from rich.text import Text
+
+    from selfsent.narrow import Fitted
 
     bare, around = copy(table), []
     for text, style in ((table.title, "table.title"), (table.caption, "table.caption")):
         around.append([Text(visible(str(text)), style=style)] if text else [])
     bare.title = bare.caption = None
-    return Group(*around[0], bare, *around[1])
+    return Group(*around[0], Fitted(bare), *around[1])
 
 
 def span(low: float, high: float) -> str:
