@@ -2,7 +2,7 @@
 
     python experiments/claims.py                                 # the page, its figures and its picture
     python experiments/claims.py --list                          # verdicts and prices
-    python experiments/claims.py --run still-target --data DATA  # run what is missing, by docs/protocol.md
+    python experiments/claims.py --run still-target --data DATA  # run what is missing, by docs/results/protocol.md
 
 A run uses one process of one thread at the lowest priority. It is done once: finished ones are in runs/claims, and one
 that was killed goes on from its checkpoint.
@@ -151,7 +151,7 @@ def of_all(verdicts: Sequence[str]) -> str:
 
 
 def price(models: int, steps: int, batch: int, views: int) -> float:
-    """Hours of one A100 for one seed of all models, from BERT base, as docs/protocol.md reckons them."""
+    """Hours of one A100 for one seed of all models, from BERT base, as docs/results/protocol.md reckons them."""
     return models * steps * max(STEP, 6 * WEIGHTS * TOKENS * batch * views / PEAK) / 3600
 
 
