@@ -1,4 +1,4 @@
-"""The runs behind the claims, by the protocol of docs/results/protocol.md: a rate for each row, five seeds, the last step.
+"""The runs behind the claims, by docs/results/protocol.md: a rate for each row, five seeds, the last step.
 
 What is run is declared in protocol.yaml, in groups of rows that differ in what a claim is about and in nothing else. A
 run that was made once is not made again, and one that was killed goes on from its checkpoint.
