@@ -68,7 +68,7 @@ def told(what: str, page, axe: str) -> int:
 
 def unreached(page) -> list[str]:
     """The visible controls that the tab key does not reach."""
-    page.evaluate("window.reached = new Set(); document.activeElement?.blur()")
+    page.evaluate("window.reached = new Set([document.activeElement]); document.activeElement?.blur()")
     for _ in range(MOST_STOPS):
         page.keyboard.press("Tab")
         if page.evaluate("""() => { const at = document.activeElement, seen = window.reached.has(at);
