@@ -174,7 +174,12 @@ def test_a_plan_is_tried_goes_on_and_is_built(selfsent, tickets, tmp_path, monke
     assert "exam took bundled + words, short: the model is bundled" in built.err
     found = selfsent("search", "--index", "tickets.index", "the mirror of lot7", "--json", "-")
     assert re.search(r'"id": "(t\d+)"', found.out)[1] == "t7"
-    saved["rows"][1]["prompts"] = {}
+    saved["rows"][1]["model"] += "+hubs:0.5"
+    (tmp_path / "exam/plan/plan.json").write_text(json.dumps(saved))
+    assert (
+        "and an index ranks without programs" in selfsent("index", "build", "--exam", "exam", "--output", "x").complaint
+    )
+    saved["rows"][1] |= {"model": "bundled+words", "prompts": {}}
     (tmp_path / "exam/plan/plan.json").write_text(json.dumps(saved))
     problem = "and an index is made with a model's own prompts"
     assert problem in selfsent("index", "build", "--exam", "exam", "--output", "x").complaint
@@ -222,3 +227,12 @@ def test_the_plan_that_ships_can_be_read():
     assert {row.after for row in (bare, adapted, trained)} == {"small + words"}
     without = read_plan("standard", "bundled", None)
     assert not [row for row in without.rows if "rerank" in row.model]
+
+
+def test_programs_are_a_plan_of_their_own():
+    from selfsent.cli.exam_plan import read_plan
+
+    rows = read_plan("programs", "bundled", "small=bundled").rows
+    assert {row.after for row in rows if "+words+" in row.model} == {"bundled + words", "small + words"}
+    assert len(rows) == 15
+    assert not [row for row in read_plan("standard", "bundled", "small=bundled").rows if ":0." in row.model]

@@ -58,7 +58,8 @@ class Exam(Reading, Encoding):
         " ships for the language, bm25 and tfidf)",
     )
     plan: str | None = setting(
-        None, "try whole configurations: standard, or a YAML file like it (OUTPUT is exam then, if it is not given)"
+        None,
+        "try whole configurations: standard, programs, or a YAML file like them (OUTPUT is exam then, if not given)",
     )
     encoder: str | None = setting(None, "a transformer to try in the plan; NAME=MODEL names it", needs="plan")
     json: str | None = JSON

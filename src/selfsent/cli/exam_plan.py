@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from selfsent.exam.plan import Plan
     from selfsent.recipes.document import Section
 
-STANDARD = "standard"
+STANDARD, PROGRAMS = "standard", "programs"
+"""Plans that ship."""
 _KEYS = {"name": "str", "model": "str", "train": "", "candidates": "int", "prompts": "", "after": "str"}
 _RULE = ("worth", "cheap")
 _NEEDED = ("name", "model")
@@ -24,7 +25,7 @@ def read_plan(given: str, table: str, encoder: str | None) -> Plan:
     """The plan in a file, or one that ships.
 
     Args:
-        given: `standard`, or a YAML file.
+        given: `standard`, `programs`, or a YAML file.
         table: for TABLE.
         encoder: for ENCODER, perhaps as NAME=MODEL; rows with it are left out if None.
 
@@ -68,7 +69,9 @@ def read_plan(given: str, table: str, encoder: str | None) -> Plan:
 
 def plan_file(given: str) -> Path:
     """The file of a plan."""
-    return Path(str(files("selfsent.exam") / "plans" / f"{given}.yaml")) if given == STANDARD else Path(given)
+    return (
+        Path(str(files("selfsent.exam") / "plans" / f"{given}.yaml")) if given in (STANDARD, PROGRAMS) else Path(given)
+    )
 
 
 def _checked(section: Section) -> dict[str, Any]:

@@ -97,6 +97,7 @@ class IndexBuild(WithVectors, Sized):
         from selfsent.cli.exam_plan import chosen_row
         from selfsent.exam.trial import encoders_in
         from selfsent.scorers.passages import passages_in
+        from selfsent.scorers.programs import program_in
         from selfsent.scorers.rerank import reranking
 
         row, record = chosen_row(exam), read_record_of(Path(exam))
@@ -105,6 +106,9 @@ class IndexBuild(WithVectors, Sized):
         first, second = reranking(row["model"]) or (row["model"], "")
         if not (encoders := encoders_in(first)):
             raise SettingsError(f"{exam} took {row['name']}, which has no vectors for an index: name a model")
+        if programmed := program_in(first):
+            problem = f"{exam} took {row['name']}, and an index ranks without programs"
+            raise SettingsError(f"{problem}: name the model, or take `{programmed[1]}` out of the plan")
         if "prompts" in row:
             advice = "write them into its config_sentence_transformers.json, and name the model"
             raise SettingsError(f"{exam} took {row['name']}, and an index is made with a model's own prompts: {advice}")

@@ -13,12 +13,14 @@ from typing import Any
 import numpy as np
 
 from selfsent.data.corpus.passages import split_passages
+from selfsent.data.corpus.sentences import split_sentences
 from selfsent.data.vector_files import inner
 from selfsent.lexical import Analyzer, language_of
 from selfsent.models.bases import resolve
 from selfsent.models.opening import open_table
 from selfsent.scorers.lexical import Hybrid
 from selfsent.scorers.passages import InPassages
+from selfsent.scorers.programs import Program
 from selfsent.scorers.rerank import Reranked
 from selfsent.scorers.scorer import PairScorer, Scorer
 
@@ -109,8 +111,7 @@ def price_of(load: Callable[[], Scorer], models: Sequence[str], queries: Sequenc
     if reranker is not None:
         query += reranker.candidates * _seconds_a_text(reranker.scorer, asked[0], sample)
     inner_scorer = scorer.first if isinstance(scorer, Reranked) else scorer
-    words = inner_scorer.words if isinstance(inner_scorer, InPassages) else None
-    size, parts = _size_of(inner_scorer), sum(len(split_passages(t, words) or [t]) if words else 1 for t in sample)
+    size, parts = _size_of(inner_scorer), sum(_parts_of(inner_scorer, text) for text in sample)
     scale = TEXTS / len(sample)
     vectors = parts * size * _HALF * scale / _MEGA
     index = (sum(len(text.encode()) for text in sample) + _POSTING * _postings(sample)) * scale / _MEGA
@@ -165,13 +166,13 @@ def _seconds_a_text(scorer: Scorer, query: str, texts: Sequence[str]) -> float:
 
 def _clock_of(scorer: Scorer) -> Callable[[], float]:
     """The time of the processor; for an API, which others compute, the time that passes."""
-    return time.perf_counter if _encoder_in(scorer).remote else time.process_time
+    return time.perf_counter if encoder_in(scorer).remote else time.process_time
 
 
 def _remote(scorer: Scorer) -> bool:
     """Whether an API takes part in a search."""
     parts = [scorer.first, scorer.reranker.scorer] if isinstance(scorer, Reranked) else [scorer]
-    return any(_encoder_in(each).remote for each in parts)
+    return any(encoder_in(each).remote for each in parts)
 
 
 def _device_of(models: Sequence[str]) -> str:
@@ -183,16 +184,25 @@ def _device_of(models: Sequence[str]) -> str:
     return "" if inference_device().type == "cpu" else "GPU"
 
 
-def _encoder_in(scorer: Scorer) -> Scorer:
-    """The encoder of a search, without words and passages."""
-    while isinstance(scorer, Hybrid | InPassages):
+def encoder_in(scorer: Scorer) -> Scorer:
+    """The encoder of a search, without words, passages and programs."""
+    while isinstance(scorer, Hybrid | InPassages | Program):
         scorer = scorer.scorer
     return scorer
 
 
+def _parts_of(scorer: Scorer, text: str) -> int:
+    """Vectors that a search holds of a text."""
+    if isinstance(scorer, InPassages):
+        return len(split_passages(text, scorer.words) or [text])
+    if isinstance(scorer, Program) and scorer.kind == "sentences":
+        return 1 + len(split_sentences(text) or [text])
+    return 1
+
+
 def _size_of(scorer: Scorer) -> int:
     """Numbers in a vector of a search; 0 without vectors."""
-    encoder = _encoder_in(scorer)
+    encoder = encoder_in(scorer)
     return int(encoder(["a text"]).shape[1]) if encoder.has_vectors else 0
 
 

@@ -19,16 +19,17 @@ from selfsent.evaluation.tasks.beir import read_task
 from selfsent.evaluation.tasks.retrieval import RetrievalTask
 from selfsent.exam.draw import NAME, SPLITS
 from selfsent.exam.plan import FOLDER, RESULT, TRAINED, Plan, Planned, Row, Tried
-from selfsent.exam.price import Price, price_of, with_scan
+from selfsent.exam.price import Price, encoder_in, price_of, with_scan
 from selfsent.files import cache_folder, write_json, write_text
 from selfsent.models.fingerprint import files_fingerprint
 from selfsent.models.prompts import Prompts
 from selfsent.progress import SILENT, Progress
 from selfsent.resumable import key_of
 from selfsent.scorers.api import address_of, api_model
-from selfsent.scorers.lexical import LEXICAL, Hybrid, without_words
+from selfsent.scorers.lexical import LEXICAL, without_words
 from selfsent.scorers.load_scorer import as_reranker, is_directory_or_id, load_scorer
-from selfsent.scorers.passages import InPassages, passages_in
+from selfsent.scorers.passages import passages_in
+from selfsent.scorers.programs import program_in
 from selfsent.scorers.rerank import Reranked, reranking
 from selfsent.scorers.scorer import Scorer
 from selfsent.stats.resampling import Floats
@@ -216,6 +217,8 @@ def _models_in(model: str) -> list[str]:
         return [name for each in both for name in _models_in(each)]
     if parts := passages_in(model):
         return _models_in(parts[0])
+    if programmed := program_in(model):
+        return _models_in(programmed[0])
     if alone := without_words(model):
         return _models_in(alone)
     return [model]
@@ -237,9 +240,7 @@ def loaded(model: str, candidates: int | None = None, prompts: Mapping[str, str]
 
 def kept(scorer: Scorer, model: str, price: Price, prompts: Mapping[str, str] | None = None) -> Scorer:
     """A scorer that keeps the vectors of texts in the cache folder if encoding takes long, or is an API's."""
-    encoder = scorer
-    while isinstance(encoder, Hybrid | InPassages):
-        encoder = encoder.scorer
+    encoder = encoder_in(scorer)
     names = encoders_in(model)
     if encoder.has_vectors and (encoder.remote or (len(names) == 1 and price.encoding > _SLOW)):
         key: list[Any] = [encoder.remote] if encoder.remote else [files_fingerprint(names[0]), encoder.pooling]

@@ -33,6 +33,7 @@ from selfsent.scorers.api import ApiVectors, address_of, api_model
 from selfsent.scorers.leaks import trained_by, trained_on
 from selfsent.scorers.lexical import LEXICAL, WITH_WORDS, Hybrid, LexicalScorer, without_words
 from selfsent.scorers.passages import InPassages, passages_in
+from selfsent.scorers.programs import Program, program_in
 from selfsent.scorers.rerank import CANDIDATES, Reranked, Reranker, reranking
 from selfsent.scorers.scorer import Encode, PairScorer, Scorer
 from selfsent.scorers.word_vectors import WordVectors, words_file
@@ -64,7 +65,8 @@ def load_scorer(
             `ApiVectors`), or of an extension, such as `dbow:FILE`. The suffix `+words` adds words to any of those with
             vectors, as in `search` (see `Hybrid`); `FIRST+rerank:SECOND` searches with one model and puts what it finds
             in order by another, as `search --rerank` does (see `Reranked`). `+passages:120` counts a document by its
-            best passage of 120 words (see `InPassages`).
+            best passage of 120 words (see `InPassages`); `+sentences:0.4`, `+hubs:0.5` and `+feedback:0.3` are programs
+            above a search (see `Program`).
         name: in results.
         fast: compute in bfloat16 if this machine is faster in it, for models given by directory or hub id.
         int8: likewise, with some products in 8 bits on a CPU that supports them.
@@ -91,6 +93,9 @@ def load_scorer(
             return Reranked(load_scorer(both[0], fast=fast, int8=int8), as_reranker(both[1], fast=fast, int8=int8))
         if parts := passages_in(model):
             return InPassages(load_scorer(parts[0], fast=fast, int8=int8, prompts=prompts), parts[1])
+        if programmed := program_in(model):
+            search, kind, share = programmed
+            return Program(load_scorer(search, name=name, fast=fast, int8=int8, prompts=prompts), kind, share)
         if alone := without_words(model):
             return Hybrid(load_scorer(alone, name=name, fast=fast, int8=int8, prompts=prompts))
         if is_directory_or_id(model):
@@ -168,6 +173,8 @@ def check_model(path: str) -> None:
     elif parts := passages_in(path):
         check_passages(parts[1])
         check_model(parts[0])
+    elif programmed := program_in(path):
+        check_model(programmed[0])
     elif alone := without_words(path):
         if alone in LEXICAL:
             raise SettingsError(f"{path}: {LEXICAL[alone]} counts words already: {WITH_WORDS} is for encoders")
@@ -184,12 +191,13 @@ def is_directory_or_id(path: str) -> bool:
     """Whether this names a model in a directory or on the hub, which could be trained."""
     named = words_file(path) or api_model(path) or extensions.prefixed("scorers", path)
     special = path in LEXICAL or named or path.endswith(SUFFIX) or _FACTORY.fullmatch(path)
-    return not (special or reranking(path) or passages_in(path) or without_words(path))
+    inside = passages_in(path) or program_in(path) or without_words(path)
+    return not (special or reranking(path) or inside)
 
 
 def _has_one(path: str) -> bool:
     """Whether this names a search by one encoder that is in a directory or on the hub."""
-    inner_name = (passages_in(path) or ("",))[0] or without_words(path)
+    inner_name = (passages_in(path) or program_in(path) or ("",))[0] or without_words(path)
     return _has_one(inner_name) if inner_name else is_directory_or_id(path)
 
 
