@@ -82,6 +82,8 @@ WHOLE = (50, 110)
 """Words of a whole passage: as long as what is searched, posts and articles."""
 AT_ONCE, TOGETHER = 1024, 6
 """Texts whose vectors make one file, and files whose texts are read together."""
+TINY = 1e-20
+"""Added up by no step of the solver: where few texts are solved exactly, it would divide by zero."""
 SIZE, LONGEST, COMMON = 256, 128, 1e-3
 """Numbers of a vector as it ships, tokens of a text that count, and the share of the text at which a start is shorter
 by root 2."""
@@ -195,11 +197,11 @@ def least_squares(bags: sparse.csr_matrix, goals: np.ndarray, begin: np.ndarray,
     size = (rest * way).sum(0)
     for _ in range(STEPS):
         ahead = back @ (bags @ way) + stiff * way
-        step = size / (way * ahead).sum(0)
+        step = size / np.maximum((way * ahead).sum(0), TINY)
         table, rest = table + step * way, rest - step * ahead
         scaled = rest / diagonal
         size, before = (rest * scaled).sum(0), size
-        way = scaled + size / before * way
+        way = scaled + size / np.maximum(before, TINY) * way
     return table
 
 
