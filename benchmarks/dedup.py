@@ -33,11 +33,13 @@ from selfsent.augment.augmenter import Sentences
 from selfsent.augment.synonym import Synonym
 from selfsent.cli.console import show
 from selfsent.data.corpus import Corpus
+from selfsent.data.corpus.clean import letters
 from selfsent.display import table_of
 from selfsent.files import read_json, write_json
 from selfsent.models.opening import open_encoder
 from selfsent.search import encode_corpus
 from selfsent.search.dedup import Deduplicated, deduplicate
+from selfsent.search.differences import is_guarded
 from selfsent.search.precision import neighbours_of_sample, threshold_for
 from selfsent.search.similarity import Similarity, encoding_of
 
@@ -52,6 +54,8 @@ TEXTS = {
     "abstracts": "science-abstracts",
 }
 MOST = 2000
+LONG = 10
+"""Words of a caption that is not written twice by chance."""
 Rows = list[tuple[str, int]]
 """Texts with the number of their origin."""
 
@@ -166,7 +170,17 @@ def origins(data: Path, name: str) -> Rows:
         groups.setdefault(row["image"], []).append(row["caption"])
     chosen_groups = random.Random(0).sample(sorted(groups), 2500)
     sizes = ((number, image, 5 if number < 300 else 1) for number, image in enumerate(chosen_groups))
-    return [(text, number) for number, image, size in sizes for text in groups[image][:size]]
+    # Some pictures are in both collections that the set was made of: those that share the letters of a caption.
+    owner: dict[str, int] = {}
+    rows, joined = [], {}
+    for number, image, size in sizes:
+        known = [owner[letters(text)] for text in groups[image] if letters(text) in owner]
+        joined[number] = known[0] if known else number
+        for text in groups[image]:
+            if len(text.split()) >= LONG:
+                owner.setdefault(letters(text), joined[number])
+        rows += [(text, joined[number]) for text in groups[image][:size]]
+    return rows
 
 
 def labelled(data: Path, name: str) -> tuple[list[str], list[str], list[bool]]:
@@ -243,7 +257,7 @@ def stated(similarity: Similarity, neighbours: Any, wanted: float) -> dict[str, 
     told = threshold_for(wanted, neighbours, similarity)
     interval = {name: 100 * getattr(told, name) for name in ("low", "high")}
     about = {"threshold": told.threshold, "stated": 100 * told.precision, **interval, "reached": told.reached}
-    return {**about, "edits": dict(told.found)}
+    return {**about, "edits": dict(told.found), "reordered": told.reordered, "guard": list(told.guard)}
 
 
 def measured(rows: Rows, strengths: dict[str, int], cache: str) -> dict[str, Any]:
@@ -257,7 +271,7 @@ def measured(rows: Rows, strengths: dict[str, int], cache: str) -> dict[str, Any
         neighbours = neighbours_of_sample(similarity)
         for wanted in WANTED:
             told = stated(similarity, neighbours, wanted)
-            done = deduplicate(corpus, level, told["threshold"], similarity=similarity)
+            done = deduplicate(corpus, level, told["threshold"], guard=told["guard"], similarity=similarity)
             kept = kept_for(done, len(rows))
             told |= judged(kept, origin, copies)
             if strengths:
@@ -290,6 +304,7 @@ def measured_pairs(one: list[str], other: list[str], label: list[bool], cache: s
     true = np.array(label)
     use = first != second
     first, second, true = first[use], second[use], true[use]
+    one, other = ([text for text, each in zip(side, use, strict=True) if each] for side in (one, other))
     found: dict[str, Any] = {"texts": len(texts), "pairs": len(true), "copies": int(true.sum()), "dedup": {}}
     for level, similarity in similarities(corpus).items():
         scores = similarity(first, second)
@@ -301,6 +316,8 @@ def measured_pairs(one: list[str], other: list[str], label: list[bool], cache: s
         for wanted in WANTED:
             told = stated(similarity, neighbours, wanted)
             above = scores >= told["threshold"] - 1e-6
+            for place in np.flatnonzero(above):
+                above[place] = not is_guarded(one[place], other[place], told["guard"])
             told |= {"precision": 100 * float(true[above].mean()) if above.any() else 100.0, "gone": int(above.sum())}
             told["recall"] = 100 * float(true[above].sum() / true.sum())
             found["dedup"][f"{level} {wanted}"] = told

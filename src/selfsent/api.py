@@ -181,7 +181,7 @@ def dedup(
             `precision` of the result.
         keep_row: the row of a family that stays: `first`, `longest`, or `newest:COLUMN` by a carried column of dates or
             numbers.
-        guard: changes that no copy may have: `numbers`, `negations`, `names`.
+        guard: changes that no copy may have: `numbers`, `negations`, `names`, `order` of words.
         lexical_weight: of the words beside the cosine, for `meaning`.
         language: of the stemmer, for `meaning`; by default the language of most texts.
         progress: receives the number of texts done.
@@ -200,7 +200,7 @@ def dedup(
     similarity = None
     if level == "meaning":
         opened = open_encoder(model)
-        vectors = encode_corpus(opened, corpus, progress)
+        vectors = encode_corpus(opened, corpus, progress, on_disk=True)
         similarity = Similarity(corpus, vectors, lexical_weight, language, encoding_of(opened))
     return deduplicate(corpus, level, threshold, keep_row, guard, precision, similarity, progress)
 

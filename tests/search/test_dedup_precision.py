@@ -49,7 +49,10 @@ def test_the_neighbours_of_a_sample(read, monkeypatch):
     scores = similarity(first, second).reshape(150, 150)
     np.fill_diagonal(scores, -1)
     expected = -np.sort(-scores, axis=1)[:, :120]
-    assert neighbours_of_sample(similarity) == pytest.approx(expected, abs=1e-5)
+    found = neighbours_of_sample(similarity)
+    assert found.scores == pytest.approx(expected, abs=1e-5)
+    assert found.rows.tolist() == [*range(150)]
+    assert found.nearest.tolist() == scores.argmax(1).tolist()
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +85,26 @@ def test_a_precision_that_no_threshold_has(read):
     assert not told.reached
     assert told.threshold == 1
     assert "no threshold reaches that precision" in str(told)
+    assert told.guard == ("order",)
+
+
+def test_order_is_heeded_where_most_copies_have_another(read):
+    random = np.random.default_rng(0)
+    words = [f"word{number}" for number in range(3000)]
+    base = [" ".join(random.choice(words, 12, replace=False)) for _ in range(300)]
+    swapped = [" ".join([*text.split()[6:], *text.split()[:6]]) for text in base[:100]]
+    copies = [f"{text} more" for text in base[-30:]]
+    texts = [*base, *swapped, *copies]
+    told = choose_threshold(Similarity(read(texts)), 0.95)
+    assert told.reordered == pytest.approx(200 / 260)
+    assert told.guard == ("order",)
+    assert "77% of what is near has words in another order, and is taken for another text" in str(told)
+    assert told.share == pytest.approx(60 / 430)
+    found = dedup(read(texts), precision=0.95)
+    assert {other for family in found.families for other in family.others} == {*range(400, 430)}
+    few = choose_threshold(Similarity(read([*base, *swapped[:20], *copies])), 0.95)
+    assert (few.guard, few.reordered) == ((), pytest.approx(40 / 100))
+    assert "another order" not in str(few)
 
 
 def test_what_no_precision_can_be_told_of(read, planted):

@@ -44,6 +44,11 @@ def test_huge_texts_take_no_time():
         ("Das ist kein Fehler", "Das ist ein Fehler", ["negations"], True),
         ("it is not on", "it is on, not off", ["negations"], False),
         ("room 42 is on", "room 43 is not on", [], False),
+        ("from Rome to Paris", "from paris to Rome", ["order"], True),
+        ("the car and the bus", "The bus and the car", ["order"], True),
+        ("we saw the car and the bus", "the car and then the bus we met", ["order"], True),
+        ("it is here, is it", "is it here, it is", ["order"], False),  # what is there twice has no place
+        ("from Rome to Paris", "from Rome to Paris and back", ["order"], False),
     ],
 )
 def test_guards(one, other, guards, told):

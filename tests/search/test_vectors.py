@@ -342,3 +342,13 @@ def test_a_folder_that_an_engine_encoded_stands_for_a_file(encoder, sentences, t
     pq.write_table(step(pa.table({"text": ["another one", *texts[10:]]})), tmp_path / "encoded" / "a.parquet")
     with pytest.raises(DataError, match="another corpus: row 0 is 'another one'"):
         encode_corpus(encoder, read, file=VectorsFile(tmp_path / "encoded"))
+
+
+def test_vectors_on_disk_are_those_in_memory(encoder, tmp_path, monkeypatch):
+    corpus = read_corpus(["ba de fi", "ko", "", "ko"], cache=tmp_path / "cache", min_rows=1)
+    expected, mapped = encode_corpus(encoder, corpus), encode_corpus(encoder, corpus, on_disk=True)
+    np.testing.assert_array_equal(mapped, expected)
+    assert isinstance(mapped, np.memmap)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "missing"))
+    with pytest.raises(OutputError, match="missing cannot be written"):
+        encode_corpus(encoder, corpus, on_disk=True)

@@ -56,7 +56,7 @@ class Dedup(WithVectors):
     )
     keep_row: str = setting("first", "row of a family that stays: first, longest, or newest:COLUMN (dates or numbers)")
     guard: tuple[str, ...] = setting(
-        (), "never take texts for copies of which a number, a negation or a name was changed: numbers, negations, names"
+        (), "never take texts for copies of which these were changed: numbers, negations, names, order (of words)"
     )
     model: str = setting("bundled", "encoder of --level meaning: a directory, a hub id, or bundled")
     lexical_weight: float = setting(0.5, "weight of words in --level meaning", flags=LEXICAL_WEIGHT)
@@ -130,7 +130,7 @@ class Dedup(WithVectors):
         if self.level != "meaning":
             return None
         model = self.load(self.model, corpus)
-        vectors = self.vectors(model, corpus, stored)
+        vectors = self.vectors(model, corpus, stored, on_disk=True)
         return Similarity(corpus, vectors, self.lexical_weight, self.language, encoding_of(model))
 
     def _columns(self) -> Any:

@@ -47,12 +47,14 @@ class WithVectors(WithMetadata, Encoding):
             check_rows(stored, corpus)
         return corpus, stored
 
-    def vectors(self, model: Model, corpus: Corpus, stored: VectorsFile | None) -> NDArray[np.float32]:
-        """The vectors of the corpus' distinct texts, from `--encoded` or computed."""
+    def vectors(
+        self, model: Model, corpus: Corpus, stored: VectorsFile | None, on_disk: bool = False
+    ) -> NDArray[np.float32]:
+        """The vectors of the corpus' distinct texts, from `--encoded` or computed, in memory or a temporary file."""
         from selfsent.search import encode_corpus
 
         with shown() as progress:
-            return encode_corpus(model, corpus, progress, stored)
+            return encode_corpus(model, corpus, progress, stored, on_disk)
 
 
 @dataclass(kw_only=True)

@@ -126,7 +126,7 @@ def deduplicate(
     if precision is not None:
         similarity = similarity or Similarity(corpus)
         chosen = choose_threshold(similarity, precision, progress, guard)
-        threshold = chosen.threshold
+        threshold, guard = chosen.threshold, chosen.guard
     threshold = THRESHOLDS[level] if threshold is None else threshold
     first, order = preferred(corpus, keep_row)
     stars = Stars(len(corpus))

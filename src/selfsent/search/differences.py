@@ -8,7 +8,7 @@ from collections.abc import Container, Iterable, Sequence
 from difflib import SequenceMatcher
 from typing import Literal
 
-Guard = Literal["numbers", "negations", "names"]
+Guard = Literal["numbers", "negations", "names", "order"]
 """A change that two texts of one family may not have."""
 
 _TOKEN = re.compile(r"\d+(?:[.,:/-]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*|[^\w\s]|_+")
@@ -20,6 +20,7 @@ _NEGATION = re.compile(
 )
 """Negations of English, German, French and Spanish."""
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
+_TOLD_APART = re.compile(r"\w+")
 _BEGINS = re.compile(r"(?:^|[.!?:;…]|\n)[\s\"'“”„«»(\[*-]*$")
 """What stands before the first word of a sentence."""
 _COMPARED, _CHANGES, _LONGEST = 600, 6, 60
@@ -85,11 +86,25 @@ def names_in(texts: Iterable[str]) -> set[str]:
     return {word for word, count in capital.items() if count > small[word]}
 
 
+def is_reordered(one: str, other: str) -> bool:
+    """Whether two texts have words in another order, by those that both have once.
+
+    Example:
+        >>> is_reordered("from Rome to Paris", "from Paris to Rome"), is_reordered("Rome or Paris", "not Rome, Paris")
+        (True, False)
+    """
+    words = [_TOLD_APART.findall(text.casefold()) for text in (one, other)]
+    single = [{word for word, count in Counter(own).items() if count == 1} for own in words]
+    both = single[0] & single[1]
+    return [word for word in words[0] if word in both] != [word for word in words[1] if word in both]
+
+
 def is_guarded(one: str, other: str, guards: Sequence[Guard], names: Container[str] = frozenset()) -> bool:
     """Whether two texts differ in a way that a guard forbids.
 
     `numbers`: a number of one became another; a number that was only added or cut does not count. `negations`: one has
-    more of `not`, `never`, `without` and the like. `names`: each has a name that the other one lacks.
+    more of `not`, `never`, `without` and the like. `names`: each has a name that the other one lacks. `order`: words
+    are in another order (see `is_reordered`).
 
     Args:
         one: a text.
@@ -114,6 +129,8 @@ def is_guarded(one: str, other: str, guards: Sequence[Guard], names: Container[s
         left_words, right_words = (set(_WORD.findall(text.casefold())) for text in (one, other))
         if all(any(word in names for word in own) for own in (left_words - right_words, right_words - left_words)):
             return True
+    if "order" in guards and is_reordered(one, other):
+        return True
     if "negations" in guards:
         return len(_NEGATION.findall(one.casefold())) != len(_NEGATION.findall(other.casefold()))
     return False

@@ -13,11 +13,11 @@ from selfsent.display import listed
 from selfsent.errors import SettingsError
 from selfsent.lexical.hybrid import fuse, normalized
 from selfsent.progress import SILENT, Progress
+from selfsent.search.differences import Guard, is_reordered
 from selfsent.search.edits import found_of_edits
 from selfsent.search.families import ROUNDING
 
 if TYPE_CHECKING:
-    from selfsent.search.differences import Guard
     from selfsent.search.similarity import Similarity
 
 Scores = NDArray[np.float64]
@@ -33,6 +33,8 @@ FEWEST = 100
 """Fewest distinct texts by which a precision can be told."""
 _STEPS = np.round(np.arange(1.0, 0.495, -0.005), 3)
 """Thresholds to choose from. Below a half stand quotations and texts of one source, which no tail foretells."""
+MOST_REORDERED = 0.5
+"""Share of copies with words in another order above which order is heeded: back-translations have less (docs/log)."""
 _DRAWN, _BLOCK = 1000, 1024
 _LEAST_SCALE = 1e-6
 
@@ -50,6 +52,8 @@ class Precision:
         sample: number of texts that were looked at.
         reached: whether it is the precision that was asked for.
         found: share of edited texts of the corpus that are taken for copies, by kind of edit.
+        reordered: share of the copies at the threshold that have words in another order.
+        guard: changes that no copy may have, `order` among them where most copies have words in another order.
     """
 
     threshold: float
@@ -60,19 +64,40 @@ class Precision:
     sample: int
     reached: bool = True
     found: Mapping[str, float] = field(default_factory=dict)
+    reordered: float = 0.0
+    guard: tuple[Guard, ...] = ()
 
     def __str__(self) -> str:
         """In words: `99.1 % (97.9 to 99.8) of the copies are copies ...`."""
         share = f"{100 * self.precision:.1f} % ({100 * self.low:.1f} to {100 * self.high:.1f}) of the copies are copies"
+        moved = ""
+        if self.reordered > MOST_REORDERED:
+            moved = f"; {self.reordered:.0%} of what is near has words in another order, and is taken for another text"
         if not self.reached:
-            return f"no threshold reaches that precision: at best {share}; only texts of the same words are taken"
+            taken = "only texts of the same words in the same order are taken"
+            return f"no threshold reaches that precision: at best {share}; {taken}{moved}"
         found = listed([f"{share:.0%} of those {kind}" for kind, share in self.found.items()])
         edited = f"; of edited texts it finds {found}" if found else ""
-        return f"{share}, by an estimate without labels{edited}"
+        return f"{share}, by an estimate without labels{edited}{moved}"
 
 
-def neighbours_of_sample(similarity: Similarity, seed: int = 0, progress: Progress = SILENT) -> Scores:
-    """The largest similarities of a sample of texts to others, (sample, NEIGHBOURS), best first.
+@dataclass(frozen=True)
+class Neighbours:
+    """A sample of texts and what is nearest to them.
+
+    Args:
+        scores: (sample, NEIGHBOURS) largest similarities to other texts, best first.
+        rows: (sample,) of the corpus.
+        nearest: (sample,) rows of the most similar texts.
+    """
+
+    scores: Scores
+    rows: NDArray[np.int64]
+    nearest: NDArray[np.int64]
+
+
+def neighbours_of_sample(similarity: Similarity, seed: int = 0, progress: Progress = SILENT) -> Neighbours:
+    """The largest similarities of a sample of texts to others.
 
     Every text of the sample is compared with the whole corpus, some at a time in memory.
     """
@@ -80,6 +105,7 @@ def neighbours_of_sample(similarity: Similarity, seed: int = 0, progress: Progre
     rows = np.sort(np.random.default_rng(seed).permutation(len(corpus))[:SAMPLE])
     own = None if counts is None else counts.weighed(corpus.texts(rows))
     best = np.empty((len(rows), 0), np.float32)
+    nearest, highest = np.zeros(len(rows), np.int64), np.full(len(rows), -np.inf)
     advance, start = progress.counting("looking at neighbours", len(corpus)), 0
     for texts in corpus.batches(size=_BLOCK):
         block = slice(start, start + len(texts))
@@ -90,13 +116,17 @@ def neighbours_of_sample(similarity: Similarity, seed: int = 0, progress: Progre
             scores = normalized(fuse(cosines, words, similarity.weight), similarity.weight)
         here = np.flatnonzero((rows >= start) & (rows < start + len(texts)))
         scores[here, rows[here] - start] = -np.inf
+        place = scores.argmax(axis=1)
+        top = scores[np.arange(len(rows)), place]
+        nearest = np.where(top > highest, start + place, nearest)
+        highest = np.maximum(top, highest)
         best = np.concatenate([best, scores], axis=1)
         count = min(NEIGHBOURS, best.shape[1])
         best = np.partition(best, best.shape[1] - count, axis=1)[:, best.shape[1] - count :]
         start += len(texts)
         advance(len(texts))
     best = -np.sort(-best, axis=1)
-    return best[:, np.isfinite(best).all(0)].astype(np.float64)
+    return Neighbours(best[:, np.isfinite(best).all(0)].astype(np.float64), rows, nearest)
 
 
 def expected_by_chance(neighbours: Scores, thresholds: Scores) -> Scores:
@@ -152,18 +182,49 @@ def choose_threshold(
 
 
 def threshold_for(
-    precision: float, neighbours: Scores, similarity: Similarity, guard: Sequence[Guard] = ()
+    precision: float, neighbours: Neighbours, similarity: Similarity, guard: Sequence[Guard] = ()
 ) -> Precision:
-    """`choose_threshold` by the neighbours of a sample, (sample, n) similarities, best first."""
-    chance = expected_by_chance(neighbours, _STEPS)
-    has_copy = neighbours[:, :1] >= _STEPS - ROUNDING
-    expected, copies = chance.sum(0), has_copy.sum(0)
-    estimates = np.where(copies > 0, 1 - np.minimum(expected / np.maximum(copies, 1), 1), 0.0)
-    enough = np.flatnonzero(estimates >= precision)
-    place = int(enough[-1] if len(enough) else estimates.argmax())
+    """`choose_threshold` by the neighbours of a sample.
+
+    Where most of what is above the threshold has words in another order, words alone tell no copies: such pairs are no
+    copies then, and the threshold is chosen anew.
+    """
+    chance = expected_by_chance(neighbours.scores, _STEPS)
+    has_copy = neighbours.scores[:, :1] >= _STEPS - ROUNDING
+    place, reached = _place(precision, chance, has_copy)
+    moved = _reordered(neighbours, similarity, has_copy[:, -1])
+    at = has_copy[:, place]
+    reordered = float(moved[at].mean()) if at.any() and "order" not in guard else 0.0
+    if reordered > MOST_REORDERED or "order" in guard:
+        guard = (*guard, "order")
+        has_copy &= ~moved[:, None]
+        place, reached = _place(precision, chance, has_copy)
     drawn = np.random.default_rng(0).integers(0, len(chance), (_DRAWN, len(chance)))
-    false, all_copies = chance[drawn, place].sum(1), has_copy[drawn, place].sum(1)
-    low, high = np.quantile(1 - np.minimum(false / np.maximum(all_copies, 1), 1), [0.025, 0.975])
-    about = float(estimates[place]), float(low), float(high), float(copies[place] / len(chance)), len(chance)
-    threshold = float(_STEPS[place]) if len(enough) else 1.0
-    return Precision(threshold, *about, reached=len(enough) > 0, found=found_of_edits(similarity, threshold, guard))
+    low, high = np.quantile(_estimates(chance[drawn, place].T, has_copy[drawn, place].T), [0.025, 0.975])
+    stated = float(_estimates(chance, has_copy)[place])
+    about = stated, float(low), float(high), float(has_copy[:, place].mean()), len(chance)
+    threshold = float(_STEPS[place]) if reached else 1.0
+    guard = tuple(dict.fromkeys(guard if reached else (*guard, "order")))
+    found = found_of_edits(similarity, threshold, guard)
+    return Precision(threshold, *about, reached=reached, found=found, reordered=reordered, guard=guard)
+
+
+def _estimates(chance: Scores, has_copy: NDArray[np.bool_]) -> Scores:
+    """The precision by the columns of chances and copies; 0 where there is none."""
+    expected, copies = chance.sum(0), has_copy.sum(0)
+    return np.where(copies > 0, 1 - np.minimum(expected / np.maximum(copies, 1), 1), 0.0)
+
+
+def _place(precision: float, chance: Scores, has_copy: NDArray[np.bool_]) -> tuple[int, bool]:
+    """The place of the lowest threshold with a precision, or of the best one, and whether it has it."""
+    estimates = _estimates(chance, has_copy)
+    enough = np.flatnonzero(estimates >= precision)
+    return int(enough[-1] if len(enough) else estimates.argmax()), len(enough) > 0
+
+
+def _reordered(neighbours: Neighbours, similarity: Similarity, which: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Whether some texts of the sample and their nearest ones have words in another order, (sample,)."""
+    found = np.zeros(len(which), bool)
+    texts = (similarity.corpus.texts(rows[which]) for rows in (neighbours.rows, neighbours.nearest))
+    found[which] = [is_reordered(one, other) for one, other in zip(*texts, strict=True)]
+    return found

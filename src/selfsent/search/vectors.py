@@ -5,12 +5,14 @@ from __future__ import annotations
 import glob
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -216,26 +218,43 @@ def encode_corpus(
     corpus: Corpus,
     progress: Progress = SILENT,
     file: VectorsFile | None = None,
+    on_disk: bool = False,
 ) -> NDArray[np.float32]:
-    """The vectors of a corpus' distinct sentences in memory, (n, d), each of length 1.
+    """The vectors of a corpus' distinct sentences, (n, d), each of length 1.
 
     Args:
         model: the encoder, or the name of one.
         corpus: the sentences.
         progress: receives the number of texts done.
         file: vectors from `encode_to_file`; computed if None.
+        on_disk: keep them in a temporary file, which is mapped and ends with the array, and not in memory.
 
     Raises:
         DataError: the file is damaged, or holds other vectors.
+        OutputError: there is no room for the temporary file.
     """
     model = open_encoder(model)
-    vectors = np.empty((len(corpus), model.embedding_size), dtype=np.float32)
+    shape = len(corpus), model.embedding_size
     advance, done = progress.counting("reading vectors" if file else "encoding", len(corpus)), 0
-    for block in corpus_vectors(model, corpus, file):
-        vectors[done : done + len(block)] = unit(block)
-        done += len(block)
-        advance(len(block))
-    return vectors
+    vectors = np.empty((0, 0) if on_disk else shape, np.float32)
+    with ExitStack() as opened:
+        held = opened.enter_context(_temporary()) if on_disk else None
+        for block in corpus_vectors(model, corpus, file):
+            if held is None:
+                vectors[done : done + len(block)] = unit(block)
+            else:
+                # A page of a mapped file that finds no room on the disk would end the process.
+                with output_errors(Path(tempfile.gettempdir())):
+                    held.write(unit(block).tobytes())
+                    held.flush()
+            done += len(block)
+            advance(len(block))
+        return vectors if held is None or not done else np.memmap(held, np.float32, "r", shape=shape)
+
+
+def _temporary() -> IO[bytes]:
+    with output_errors(Path(tempfile.gettempdir())):
+        return tempfile.TemporaryFile(prefix="selfsent-")
 
 
 def corpus_vectors(
