@@ -61,13 +61,15 @@ class Texts:
         used = np.flatnonzero(np.diff(whole.tocsc().indptr))
         self.bags, self.rows = whole[:, used], np.asarray(table.rows[used], np.float32)
         self.goals = np.stack([self.teacher[text] for text in self.place])
-        self.goals -= self.goals.mean(0) / 2
+        self.held = [self.place[text] for text in dict.fromkeys(self.documents)]
+        self.goals -= self.goals[self.held].mean(0) / 2
 
     def start(self) -> np.ndarray:
-        """The table in the teacher's space, (tokens, d), with the length of least squares."""
-        rows = self.rows @ np.linalg.lstsq(unit(self.bags @ self.rows), self.goals, rcond=None)[0]
-        reached = self.bags @ rows
-        return np.asarray(rows * ((reached * self.goals).sum() / (reached**2).sum()), np.float32)
+        """The table in the teacher's space, (tokens, d): by least squares on documents, in direction and length."""
+        bags, goals = self.bags[self.held], self.goals[self.held]
+        rows = self.rows @ np.linalg.lstsq(unit(bags @ self.rows), goals, rcond=None)[0]
+        reached = bags @ rows
+        return np.asarray(rows * ((reached * goals).sum() / (reached**2).sum()), np.float32)
 
     def fitted(self, texts: Sequence[str], stiff: float) -> np.ndarray:
         """The table after least squares on the teacher's vectors of some texts, (tokens, d)."""
