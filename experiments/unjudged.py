@@ -15,7 +15,7 @@ from selfsent.evaluation.tasks.retrieval import RetrievalTask
 from selfsent.files import read_json, write_json
 from selfsent.scorers.scorer import Scorer
 
-WRITTEN, WORDS, BATCH = 60, 90, 15
+WRITTEN, WORDS, BATCH = 40, 60, 20
 """Queries of a set, words of a document that the writer reads, documents at a time."""
 DEPTH = 100
 """Depth of the predictors."""
@@ -48,7 +48,7 @@ def written(documents: Sequence[str], writer: Path, path: Path) -> list[list[Any
         prompts = tokenizer.apply_chat_template(chats, add_generation_prompt=True, tokenize=False)
         inputs = tokenizer(prompts, return_tensors="pt", padding=True, add_special_tokens=False)
         with torch.inference_mode():
-            made = model.generate(**inputs, max_new_tokens=32, do_sample=False, pad_token_id=tokenizer.pad_token_id)
+            made = model.generate(**inputs, max_new_tokens=24, do_sample=False, pad_token_id=tokenizer.pad_token_id)
         texts = tokenizer.batch_decode(made[:, inputs["input_ids"].shape[1] :], skip_special_tokens=True)
         found += [[row, query] for row, text in zip(part, texts, strict=True) if (query := _line(text))]
     write_json(path, {"queries": found})

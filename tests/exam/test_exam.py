@@ -146,7 +146,20 @@ def test_templates_make_a_verdict_doubtful(tmp_path):
         assert templated(read_task(tmp_path / name, "exam", "dev").documents) == pytest.approx(share)
         found = compare_on_exam(tmp_path / name, [lambda: LexicalScorer("bm25"), lambda: LexicalScorer("tfidf")])
         assert ("Doubtful: 33% of the sentences are those of a template" in found.verdict) == (share > 0)
-    assert doubts(["One cat. Two dogs.", "One cat. Four dogs.", "Five hens. Two dogs."]) == ()  # 4 of 6 are held by two
+    assert doubts(["One cat. Two dogs.", "One cat. Four dogs.", "Five hens. Two dogs."], 50.0) == ()  # held by two
+
+
+def test_an_exam_in_which_little_is_found_is_doubtful(tmp_path):
+    draw_exam(made(60), 60).write(tmp_path / "e")
+    models = [lambda: LexicalScorer("bm25"), lambda: LexicalScorer("tfidf")]
+    assert "Doubtful" not in compare_on_exam(tmp_path / "e", models).verdict
+    queries = [json.loads(line) for line in (tmp_path / "e" / "queries.jsonl").read_text().splitlines()]
+    lines = [json.dumps(query | {"text": query["text"] if n < 6 else "unheard of"}) for n, query in enumerate(queries)]
+    (tmp_path / "e" / "queries.jsonl").write_text("\n".join(lines))
+    found = compare_on_exam(tmp_path / "e", models)
+    best = max(result.scores["exam"].score for result in found.comparison.results)
+    assert 5 < best < 30
+    assert f"Doubtful: even the best ranking scores {best:.0f}, so" in found.verdict
 
 
 def test_equal_titles_have_all_their_texts_as_answers():

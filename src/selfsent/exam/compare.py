@@ -244,7 +244,9 @@ def compare_on_exam(folder: Path, encoders: Sequence[Callable[[], Scorer]], prog
     results = [Result(ranking.name, {NAME: ranking.test}) for ranking in rankings]
     alone = Comparison((results[0],), (results[0],), {NAME: ()})
     comparison = alone if apart and len(results) == 1 else side_by_side(results)
-    return Examined(comparison, tuple(each for each, _ in apart), doubts(dev.documents))
+    return Examined(
+        comparison, tuple(each for each, _ in apart), doubts(dev.documents, max(each.test.score for each, _ in found))
+    )
 
 
 def _beside(apart: Apart, best: str, ranker: Scorer, test: RetrievalTask, read: frozenset[int]) -> Apart:

@@ -10,6 +10,8 @@ from selfsent.exam.draw import form_of
 
 TEMPLATED = 0.2
 """Share of sentences of a template above which an exam is doubted."""
+FOUND = 30.0
+"""Best score below which an exam is doubted."""
 _HELD_BY = 3
 """Number of documents that make a sentence one of a template."""
 
@@ -33,14 +35,18 @@ def templated(documents: Sequence[str]) -> float:
     return sum(every) / max(1, len(every))
 
 
-def doubts(documents: Sequence[str]) -> tuple[str, ...]:
+def doubts(documents: Sequence[str], best: float) -> tuple[str, ...]:
     """Sentences that say why the exam may order searches otherwise than people's questions would; usually none.
 
     Args:
         documents: the texts that are searched.
+        best: the best score of a ranking, in points.
     """
-    share = templated(documents)
-    if share < TEMPLATED:
-        return ()
-    what = f"{share:.0%} of the sentences are those of a template, with other numbers"
-    return (f"Doubtful: {what}. Clean the texts of it, or ask questions of your own.",)
+    found, share = list[str](), templated(documents)
+    if share >= TEMPLATED:
+        what = f"{share:.0%} of the sentences are those of a template, with other numbers"
+        found.append(f"Doubtful: {what}. Clean the texts of it, or ask questions of your own.")
+    if best < FOUND:
+        what = f"even the best ranking scores {best:.0f}, so sentences say little of what their text is about"
+        found.append(f"Doubtful: {what}. Ask questions of your own.")
+    return tuple(found)
