@@ -178,7 +178,8 @@ def rankings_of(each: JudgedSet, encoders: Sequence[Kept]) -> Iterator[Scorer]:
 def measured(options: argparse.Namespace, folder: Path, runs: Path) -> dict[str, Any]:
     """Scores of each query by each ranking: kept in a file of the set."""
     each, encoders = JudgedSet.read(folder), encoders_of(options, folder, runs)
-    pairs = written(each.judged.documents, options.writer, runs / "written.json") if options.writer else []
+    by_model = runs / "written.json"
+    pairs = written(each.judged.documents, options.writer, by_model) if options.writer or by_model.is_file() else []
     tasks = {"judged": each.judged, "exam": each.exam.task}
     if pairs:
         grades = [{row: 1.0} for row, _ in pairs]
@@ -305,9 +306,11 @@ def main() -> None:
 
     def runs_in(_: Path) -> Iterator[tuple[str, Callable[[], Row]]]:
         sets, harder = ([Path(options.data) / name for name in recipe[each]] for each in ("sets", "harder"))
-        for folder in [*sets, *harder]:
+        for folder in sets:
             yield folder.name, partial(row_of, options, [folder])
         yield f"{len(sets)} sets", partial(row_of, options, sets)
+        for folder in harder:
+            yield folder.name, partial(row_of, options, [folder])
 
     fill(options, runs_in, lambda row: {way: found["agreeing"][0] for way, found in row["ways"].items()}, table)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,22 +24,19 @@ PREDICTORS = ("max score", "WIG", "NQC")
 PROMPT = "Write one short search query that the text below answers. Reply with the query only.\n\nText: {}"
 
 
-def written(documents: Sequence[str], writer: Path, path: Path) -> list[list[Any]]:
+def written(documents: Sequence[str], writer: Path | None, path: Path) -> list[list[Any]]:
     """Queries that a language model writes for WRITTEN of the documents: (row of the document, query).
 
     Args:
         documents: of a set.
-        writer: a language model in GGUF.
+        writer: a language model in GGUF; None if the file is there.
         path: file that keeps them.
     """
     if path.is_file():
         found: list[list[Any]] = read_json(path)["queries"]
         return found
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
-    tokenizer = AutoTokenizer.from_pretrained(writer.parent, gguf_file=writer.name, padding_side="left")
-    model = AutoModelForCausalLM.from_pretrained(writer.parent, gguf_file=writer.name, dtype=torch.bfloat16).eval()
-    tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
+    assert writer is not None
+    tokenizer, model = _opened(writer)
     rows = np.random.default_rng(1).permutation(len(documents))[:WRITTEN]
     rows = sorted(rows.tolist(), key=lambda row: len(documents[row]))
     found = []
@@ -53,6 +51,16 @@ def written(documents: Sequence[str], writer: Path, path: Path) -> list[list[Any
         found += [[row, query] for row, text in zip(part, texts, strict=True) if (query := _line(text))]
     write_json(path, {"queries": found})
     return found
+
+
+@cache
+def _opened(writer: Path) -> tuple[Any, Any]:
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(writer.parent, gguf_file=writer.name, padding_side="left")
+    model = AutoModelForCausalLM.from_pretrained(writer.parent, gguf_file=writer.name, dtype=torch.bfloat16).eval()
+    tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
+    return tokenizer, model
 
 
 def _cut(text: str) -> str:

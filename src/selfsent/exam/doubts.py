@@ -10,7 +10,7 @@ from selfsent.exam.draw import form_of
 
 TEMPLATED = 0.2
 """Share of sentences of a template above which an exam is doubted."""
-FOUND = 30.0
+FOUND = 35.0
 """Best score below which an exam is doubted."""
 _HELD_BY = 3
 """Number of documents that make a sentence one of a template."""
