@@ -122,3 +122,31 @@ def test_names_of_python_are_shown_as_flags(line, shown, monkeypatch):
     flags["there"] = "--there"
     monkeypatch.setattr(console, "FLAGS", flags)
     assert console.with_flags(line) == shown
+
+
+def test_before_and_after_a_bar_a_line_says_what_is_done(terminal, monkeypatch):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+
+    def frame():
+        """What a line of the user's brings onto the screen, with what is live below it."""
+        terminal.seek(0)
+        terminal.truncate()
+        progress.errors().print("x")
+        return terminal.getvalue()
+
+    with console.shown("writing the index") as told:
+        assert "writing the index" in frame()
+        told.count("encoding", 4, 10)
+        told.count("encoding", 6, 10)
+        assert "writing the index" in frame()
+        assert "/10" not in frame()
+        with console.doing() as now:  # as reading a table in the midst of it
+            now("drawing queries")
+        assert "writing the index" in frame()
+    assert "writing" not in frame()
+
+
+def test_nothing_is_said_of_it_where_nobody_looks(capsys):
+    with console.shown("writing the index") as told:
+        told.count("encoding", 10, 10)
+    assert capsys.readouterr().err == ""

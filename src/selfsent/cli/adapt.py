@@ -87,7 +87,7 @@ class Adapt(Reading, Encoding):
         folder = Path(self.exam)
         encoder = self._encoder(folder)
         dev, test = (read_task(folder, "adapted", split) for split in ("dev", "test"))
-        with shown() as progress:
+        with shown("learning the adapter") as progress:
             found = adapt(encoder, dev, test, self.lexical_weight, progress)
         found.adapter.save(Path(self.output))
         about = {"adapter": found.adapter.name, "lexical_weight": found.adapter.words, "line": found.line}
@@ -121,7 +121,7 @@ class Adapt(Reading, Encoding):
         texts = dev.documents if corpus is None or not self.exam else _drawn(corpus)
         (old, space), (new, fingerprint) = (self._scorer(name) for name in (self.old, self.new))
         about = Mapped("", full_name(str(self.new)), fingerprint, full_name(str(self.old)), space)
-        with shown() as progress:
+        with shown("learning the map") as progress:
             found = swap(old, new, texts, dev, test, self.lexical_weight, about=about, progress=progress)
         found.query_map.save(Path(self.output))
         size = min(found.query_map.matrix.shape)

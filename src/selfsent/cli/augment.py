@@ -74,7 +74,7 @@ class Augment(PairOptions, Reading):
         begun = time.monotonic()
         given: dict[str, Any] = {"seed": self.seed, "overwrite": self.overwrite}
         try:
-            with shown() as progress:
+            with shown("augmenting") as progress:
                 made = augment(corpus, pairings, self.output, progress=progress, **given)
         except KeyboardInterrupt:
             again = "--overwrite begins anew" if self.overwrite else "the same command goes on from here"

@@ -92,7 +92,7 @@ class Cluster(Results):
             groups = self._groups(found, corpus, named, language)
             above, parents = self._parents(found, vectors, groups, corpus, language)
         if endpoint is not None:
-            with endpoint, shown() as progress:
+            with endpoint, shown("asking for titles") as progress:
                 _entitle(groups, *named, endpoint, progress)
                 _entitle(parents, corpus, above, endpoint, progress)
         with doing() as say:

@@ -44,6 +44,10 @@ def with_flags(line: str) -> str:
     return _NAME.sub(flag, line)
 
 
+doing = progress.doing
+"""A status line; silent if standard error is no terminal."""
+
+
 class CommandProgress(progress.Shown):
     """Progress of a run, with flags in its notices."""
 
@@ -88,11 +92,8 @@ class StatusLine(CommandProgress):
 
 
 @contextmanager
-def shown() -> Iterator[progress.Progress]:
-    """Notices and bars of a command; no bars if standard error is no terminal."""
-    with progress.shown(CommandProgress(), quiet=False) as receiver:
+def shown(what: str) -> Iterator[progress.Progress]:
+    """Notices and bars of a command, and before and after a bar what it does; none if standard error is no terminal."""
+    with doing() as now, progress.shown(CommandProgress(), quiet=False) as receiver:
+        now(what)
         yield receiver
-
-
-doing = progress.doing
-"""A status line; silent if standard error is no terminal."""

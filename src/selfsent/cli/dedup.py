@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import MISSING, asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from selfsent.cli.console import notice, show, shown
+from selfsent.cli.console import doing, notice, show, shown
 from selfsent.cli.options import JSON, ONE_CORPUS
 from selfsent.cli.outputs import as_line, check_outputs, write_outputs
 from selfsent.cli.results import LANGUAGE, LEXICAL_WEIGHT, WithVectors
@@ -18,7 +19,6 @@ from selfsent.settings import setting
 
 if TYPE_CHECKING:
     from selfsent.data.corpus import Corpus
-    from selfsent.search.dedup import Deduplicated
     from selfsent.search.similarity import Similarity
 
 _SHOWN = 10
@@ -84,24 +84,27 @@ class Dedup(WithVectors):
         check_copy(self.corpus, Path(self.output))
         corpus, stored = self.read_with_vectors(self.corpus, min_rows=1)
         similarity = self._similarity(corpus, stored)
-        with shown() as progress:
+        with shown("comparing") as progress:
             how: dict[str, Any] = self.values("level", "threshold", "keep_row", "guard", "precision")
             found = deduplicate(corpus, **how, similarity=similarity, progress=progress)
         if found.precision is not None:
             notice(f"minimum similarity {found.threshold:g}: {found.precision}")
-        write_table(table_rows(found, corpus), table_columns(), table, self.safe_csv)
+        with doing() as now:
+            now("writing the families")
+            families = list(table_rows(found, corpus))
+            write_table(families, table_columns(), table, self.safe_csv)
         about = {"corpus": corpus.source, "level": found.level, "least similarity": found.threshold}
         about |= {} if found.precision is None else {"precision": str(found.precision)}
-        write_text(page, families_page(table_rows(found, corpus), len(corpus.input_rows), found, about))
+        write_text(page, families_page(families, len(corpus.input_rows), found, about))
         keep = np.zeros(len(corpus.input_rows), bool)
         keep[found.kept] = True
-        with shown() as progress:
+        with shown("writing") as progress:
             copy_rows(self.corpus, Path(self.output), keep, self._columns(), progress)
         plain = {"corpus": self.corpus, "level": found.level, "threshold": found.threshold, "rows": len(keep)}
         plain |= {"precision": None if found.precision is None else asdict(found.precision)}
-        plain |= {"kept": len(found.kept), "families": list(table_rows(found, corpus))}
+        plain |= {"kept": len(found.kept), "families": families}
         if not write_outputs({self.json: lambda: as_line(plain)}):
-            _show(found, corpus, table)
+            _show(families, table)
         notice(f"{counted(len(found.kept), 'row')} of {len(keep):,} in {self.output}; families in {table} and {page}")
 
     def _check(self) -> tuple[Path, Path]:
@@ -140,14 +143,12 @@ class Dedup(WithVectors):
         return Columns(texts, self.document_column, metadata=self.metadata_columns())
 
 
-def _show(found: Deduplicated, corpus: Corpus, table: Path) -> None:
+def _show(families: Sequence[dict[str, Any]], table: Path) -> None:
     """The largest families on the terminal."""
-    from selfsent.search.dedup import table_rows
-
-    largest = sorted(table_rows(found, corpus), key=lambda row: -row["rows"])[:_SHOWN]
+    largest = sorted(families, key=lambda row: -row["rows"])[:_SHOWN]
     for row in largest:
         show(f"{row['rows']:,} rows  {row['kept']}  {shortened(row['text'], 200)}")
         for line in row["differs"].splitlines()[:3]:
             show(f"        {shortened(line, 200)}")
-    if len(found.families) > len(largest):
-        notice(f"the largest {len(largest)} of {counted(len(found.families), 'family', 'families')}; all in {table}")
+    if len(families) > len(largest):
+        notice(f"the largest {len(largest)} of {counted(len(families), 'family', 'families')}; all in {table}")

@@ -46,7 +46,7 @@ class Encode(WithMetadata, Sized):
             raise SettingsError(f"{problem}: {advice}")
         corpus = self.read(self.corpus, min_rows=1)
         model = self.load(self.model, corpus)
-        with shown() as progress:
+        with shown("encoding") as progress:
             made = encode_to_file(model, corpus, output, progress, self.prompt, self.normalize)
         if made.kept:
             notice(f"{counted(made.kept, 'text')} had been encoded before an earlier run stopped")

@@ -107,9 +107,11 @@ class Exam(Reading, Encoding):
         mails = self.text_column if "mail" in naming.names(self.clean) and not self.pairs else ()
         metadata = tuple(dict.fromkeys(name for name in (asked, self.id_column, *mails) if name is not None))
         corpus = self._read(texts, split_sentences=False, metadata_columns=metadata)
-        found = texts_of(corpus, asked, self.id_column, mails)
-        kept = unread(Path(self.trained), found) if self.trained else None
-        drawn = draw_exam(found, self.queries, paired=bool(self.pairs), seed=self.seed, kept=kept)
+        with doing() as now:
+            now("drawing queries")
+            found = texts_of(corpus, asked, self.id_column, mails)
+            kept = unread(Path(self.trained), found) if self.trained else None
+            drawn = draw_exam(found, self.queries, paired=bool(self.pairs), seed=self.seed, kept=kept)
         about = {"source": corpus.source, "corpus": corpus.fingerprint, "seed": self.seed, "run": self.trained}
         if old is not None:
             if any(old.get(key) != value for key, value in {**about, "made_of": drawn.summary}.items()):

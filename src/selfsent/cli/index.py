@@ -79,7 +79,7 @@ class IndexBuild(WithVectors, Sized):
                 advice = f"train it by selfsent train --method distil --teacher {self.model} --space teacher"
                 raise SettingsError(f"{problem}: {advice}")
             model.lexical_weight = student.lexical_weight  # BM25 compensates for a weaker encoder of queries
-        with shown() as progress:
+        with shown("writing the index") as progress:
             about = full_name(self.model), seen[0], self.recall, progress, stored, self.id_column, self.language
             query_model = None if self.query_model is None else full_name(self.query_model)
             added = write_index(model, corpus, output, *about, query_model=query_model, precision=self.precision)
@@ -160,7 +160,7 @@ class IndexAdd(WithVectors, Encoding):
             hint = "" if self.model else f"; the index {path} was made with it: say with --model where it is now"
             raise BaseEncoderError(f"{error}{hint}") from None
         index.check_model(seen[0], full_name(name))
-        with shown() as progress:
+        with shown("updating the index") as progress:
             added = index.upsert(corpus, model, progress, stored)
         notice(", ".join(filter(None, [f"{counted(added.new, 'vector')} added", _counts(added)])))
         _summarise(index)

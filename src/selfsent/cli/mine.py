@@ -55,7 +55,7 @@ class Mine(PairOptions, Reading):
         if len(self.text_columns) != 2:
             raise SettingsError("mine reads pairs: give two text_columns, such as text_columns=question,answer")
         corpus = self.read(self.corpus, summarise=True)
-        with shown() as progress:
+        with shown("mining") as progress:
             found = mine(self.model, corpus, self.negatives, self.retriever, self.max_relative_score, progress)
         first, second = self.text_columns
         written = 0

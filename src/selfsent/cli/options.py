@@ -12,7 +12,7 @@ from dataclasses import MISSING, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypedDict
 
-from selfsent.cli.console import notice
+from selfsent.cli.console import doing, notice
 from selfsent.errors import BaseEncoderError, DataError, Interrupted, SettingsError
 from selfsent.settings import CorpusOptions, PairOptions, check_limits, setting
 
@@ -254,9 +254,11 @@ class Encoding(Command):
         if corpus and (odd := _rows_read(corpus)):
             notice(odd)
         bits = self.bits()
-        model = open_encoder(name)
-        if seen is not None:
-            seen.append(fingerprint(model))
+        with doing() as now:
+            now(f"loading {name}")
+            model = open_encoder(name)
+            if seen is not None:
+                seen.append(fingerprint(model))
         size = getattr(self, "size", None) or size
         if size is not None:
             if size > model.embedding_size and isinstance(self, Sized):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from selfsent.cli.console import notice, show, shown
+from selfsent.cli.console import doing, notice, show, shown
 from selfsent.cli.options import MODEL_OR_TABLE, ONE_CORPUS, is_text
 from selfsent.cli.outputs import as_line
 from selfsent.cli.results import LANGUAGE, LEXICAL_WEIGHT, Results, line_of
@@ -67,7 +67,7 @@ class Pairs(Results):
         wanted, min_cosine = candidates_for(self.top, self.threshold, weight)
         about: dict[str, Any] = {"model": self.model, "corpus": self.corpus, "lexical_weight": weight}
         about["word_weight"] = weight  # deprecated
-        with shown() as progress:
+        with shown("comparing") as progress:
             if self.approximate:
                 pairs, recall = approximate_pairs(vectors, self.top, min_cosine, candidates=wanted, progress=progress)
                 about["recall"] = recall
@@ -77,7 +77,9 @@ class Pairs(Results):
             share = "unknown: no such pair has a text of the sample" if recall is None else f"{recall:.1%}"
             notice(f"share of the most similar pairs that --approximate finds, measured on a sample: {share}")
         if weight:
-            pairs = by_tfidf(pairs, corpus, self.top, self.threshold, weight, self.language)
+            with doing() as now:
+                now("weighing words")
+                pairs = by_tfidf(pairs, corpus, self.top, self.threshold, weight, self.language)
         if self.families:
             found = families_of_pairs(pairs, corpus, weight)
             write_table(table_rows(found, corpus), table_columns(), Path(self.families), self.safe_csv)

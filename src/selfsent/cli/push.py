@@ -54,7 +54,7 @@ class Push(Asking):
             if self.check:
                 self._check(index, target, address)
                 return
-            with shown() as progress:
+            with shown("comparing with the target") as progress:
                 done = push(index, target, address, self.texts, self.overwrite, progress)
         parts = [f"{done.new:,} new", f"{done.changed:,} changed", f"{done.kept:,} as they were"]
         notice(f"{address}: {', '.join(parts)}, {counted(done.deleted, 'row')} deleted")

@@ -71,7 +71,7 @@ class Queries(Reading):
         )
         how: dict[str, Any] = {"endpoint": endpoint, "prompt": prompt}
         how |= self.values("count", "round_trip", "base", "seed", "overwrite")
-        with endpoint or nullcontext(), shown() as progress:
+        with endpoint or nullcontext(), shown("making queries") as progress:
             found = make_queries(texts, self.output, progress=progress, **how)
         for row in found.rows[:: max(1, len(found.rows) // _SHOWN)][:_SHOWN]:
             show(f"{shortened(row['query'], _CELL)}\n    {shortened(row['text'], _CELL)}")

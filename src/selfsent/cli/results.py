@@ -53,7 +53,7 @@ class WithVectors(WithMetadata, Encoding):
         """The vectors of the corpus' distinct texts, from `--encoded` or computed, in memory or a temporary file."""
         from selfsent.search import encode_corpus
 
-        with shown() as progress:
+        with shown("encoding") as progress:
             return encode_corpus(model, corpus, progress, stored, on_disk)
 
 

@@ -187,7 +187,7 @@ class Search(Results, Asking):
         about: dict[str, Any] = {"model": name, "corpus": source, "lexical_weight": weight}
         if weight or (reranker and model.lexical_weight):
             about["language"] = self.language or corpus_language(corpus) or "none"
-        with TemporaryDirectory(prefix="selfsent-") as folder, shown() as progress:
+        with TemporaryDirectory(prefix="selfsent-") as folder, shown("searching") as progress:
             if self.answer_rate is not None and stored is None:  # read twice
                 encode_to_file(model, corpus, Path(folder) / "vectors.npy", progress, "document")
                 stored = VectorsFile(Path(folder) / "vectors.npy")
@@ -273,7 +273,7 @@ def calibrated(
         pass
     from selfsent.exam.calibrate import calibrate
 
-    with shown() as progress:
+    with shown("measuring the cut-off") as progress:
         made = calibrate(index, encoder, weight, progress, queries, reranker)
     notice(f"answer rates of {index.path} are measured on {made.made_of}")
     return made
