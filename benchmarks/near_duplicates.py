@@ -20,6 +20,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -72,8 +73,8 @@ def by_selfsent(texts: Sequence[str], vectors: Any) -> set[int]:
     return {row for pair in pairs for row in pair[1:3]}
 
 
-def by_semhash(texts: Sequence[str], vectors: Any) -> set[int]:
-    """The rows that semhash leaves out, and those that it keeps for them."""
+def by_semhash(texts: Sequence[str], vectors: Any, backend: str = "usearch") -> set[int]:
+    """The rows that semhash leaves out, and those that it keeps for them; by `basic` it compares all."""
     from semhash import SemHash
 
     class Encoder:
@@ -81,7 +82,7 @@ def by_semhash(texts: Sequence[str], vectors: Any) -> set[int]:
             raise NotImplementedError
 
     records = [f"{row} {text}" for row, text in enumerate(texts)]
-    index = SemHash.from_embeddings(np.asarray(vectors), records, Encoder())
+    index = SemHash.from_embeddings(np.asarray(vectors), records, Encoder(), ann_backend=backend)
     found = index.self_deduplicate(COSINE).filtered
     named = [record for each in found for record in (each.record, each.duplicate_of)]
     return {int(str(record).split(" ", 1)[0]) for record in named}
@@ -105,6 +106,7 @@ def by_rensa(texts: Sequence[str], vectors: Any) -> set[int]:
 SIDES: dict[str, Callable[[Sequence[str], Any], set[int]]] = {
     "selfsent": by_selfsent,
     "semhash": by_semhash,
+    "semhash, basic": partial(by_semhash, backend="basic"),
     "rensa": by_rensa,
 }
 
