@@ -272,6 +272,15 @@ def test_what_cannot_be_is_told_in_a_line(tmp_path):
     ):
         with pytest.raises((CorpusError, SettingsError), match=said):
             deduplicate(run, source, str(tmp_path / "other"), **options)
+    for step, said in (
+        (BatchEncoder("bundled", "body"), "has no column 'body'"),
+        (BatchEncoder("bundled", "text", "team"), "has a column 'team' already"),
+    ):
+        with pytest.raises((CorpusError, SettingsError), match=said):
+            run(source, step, str(tmp_path / "other"))
+        assert not (tmp_path / "other").exists()
+    with pytest.raises(OutputError, match="exists: name another folder"):
+        run(source, BatchEncoder("bundled"), source)
     (tmp_path / "empty").mkdir()
     with pytest.raises(CorpusError, match="has no Parquet file"):
         deduplicate(run, str(tmp_path / "empty"), str(tmp_path / "other"))

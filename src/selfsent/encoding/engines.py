@@ -20,8 +20,8 @@ import pyarrow.parquet as pq
 from pyarrow import dataset
 
 from selfsent.encoding.batches import BatchColumn
-from selfsent.encoding.stages import Run, place_of, rows_of
-from selfsent.errors import SettingsError
+from selfsent.encoding.stages import Run, check_new, place_of, rows_of
+from selfsent.errors import CorpusError, SettingsError
 
 TOGETHER = 4096
 """Rows of a batch."""
@@ -30,8 +30,8 @@ TOGETHER = 4096
 def local() -> Run:
     """One plain process, to try things out; also what the others are measured by."""
 
-    def run(sources: Sequence[str] | str, step: Any, output: str, by: str | None = None) -> None:
-        rows, numbers = rows_of(*_listed(sources)), count()
+    def run(sources: Sequence[str], step: Any, output: str, by: str | None) -> None:
+        rows, numbers = rows_of(*sources), count()
         schema = step.schema(rows.schema)
         system, folder = place_of(output)
         system.create_dir(folder, recursive=True)
@@ -50,7 +50,7 @@ def local() -> Run:
             together = (dataset.dataset(each).to_table() for each in sorted(Path(parts).iterdir()))
             write(together)
 
-    return run
+    return _checked(run)
 
 
 def spark(session: Any = None) -> Run:
@@ -59,11 +59,11 @@ def spark(session: Any = None) -> Run:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else workers here start another Python
     session = session or sql.SparkSession.builder.getOrCreate()
 
-    def run(sources: Sequence[str] | str, step: Any, output: str, by: str | None = None) -> None:
+    def run(sources: Sequence[str], step: Any, output: str, by: str | None) -> None:
         from pyspark.sql.pandas.types import from_arrow_schema
 
-        schema = _with_lists(step.schema(rows_of(*_listed(sources)).schema))
-        rows = session.read.parquet(*_listed(sources))
+        schema = _with_lists(step.schema(rows_of(*sources).schema))
+        rows = session.read.parquet(*sources)
 
         def each(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for batch in batches:
@@ -76,15 +76,15 @@ def spark(session: Any = None) -> Run:
         found = rows.mapInArrow(each, made) if by is None else rows.groupBy(by).applyInArrow(together, made)
         found.write.parquet(output)
 
-    return run
+    return _checked(run)
 
 
 def ray() -> Run:
     """Ray Data, on the cluster that `ray.init` joined, or on this machine."""
     data = _package("ray.data", "ray[data]")
 
-    def run(sources: Sequence[str] | str, step: Any, output: str, by: str | None = None) -> None:
-        rows = data.read_parquet(_listed(sources))
+    def run(sources: Sequence[str], step: Any, output: str, by: str | None) -> None:
+        rows = data.read_parquet(list(sources))
 
         def together(table: pa.Table) -> pa.Table:  # Ray asks for a name
             return step(table)
@@ -97,36 +97,36 @@ def ray() -> Run:
             rows = rows.map_batches(step, **how)
         rows.write_parquet(output)
 
-    return run
+    return _checked(run)
 
 
 def dask() -> Run:
     """Dask, by the scheduler or client that is set."""
     frames, config = _package("dask.dataframe", "dask[dataframe]"), _package("dask.config", "dask[dataframe]")
 
-    def run(sources: Sequence[str] | str, step: Any, output: str, by: str | None = None) -> None:
-        schema = step.schema(rows_of(*_listed(sources)).schema)
+    def run(sources: Sequence[str], step: Any, output: str, by: str | None) -> None:
+        schema = step.schema(rows_of(*sources).schema)
 
         def each(frame: Any) -> Any:
             return step(pa.Table.from_pandas(frame, preserve_index=False)).to_pandas()
 
         with config.set({"dataframe.convert-string": False}):
-            rows = frames.concat([frames.read_parquet(each) for each in _listed(sources)])
+            rows = frames.concat([frames.read_parquet(each) for each in sources])
             rows = rows if by is None else rows.shuffle(by)
             rows.map_partitions(each, meta=schema.empty_table().to_pandas()).to_parquet(
                 output, schema=schema, write_index=False
             )
 
-    return run
+    return _checked(run)
 
 
 def daft() -> Run:
     """Daft, by its runner that is set."""
     package = _package("daft", "daft")
 
-    def run(sources: Sequence[str] | str, step: Any, output: str, by: str | None = None) -> None:
-        schema = step.schema(rows_of(*_listed(sources)).schema)
-        rows = package.read_parquet(_listed(sources))
+    def run(sources: Sequence[str], step: Any, output: str, by: str | None) -> None:
+        schema = step.schema(rows_of(*sources).schema)
+        rows = package.read_parquet(list(sources))
         names = rows.column_names
         kind = package.DataType.from_arrow_type(pa.list_(pa.struct(schema)))
 
@@ -149,7 +149,7 @@ def daft() -> Run:
         made = made.explode("made", ignore_empty_and_null=True)
         made.select(*(package.col("made").get(name).alias(name) for name in schema.names)).write_parquet(output)
 
-    return run
+    return _checked(run)
 
 
 def spark_udf(step: BatchColumn) -> Any:
@@ -160,18 +160,18 @@ def spark_udf(step: BatchColumn) -> Any:
         >>> rows.withColumn("embedding", spark_udf(BatchEncoder("bundled"))("text"))  # doctest: +SKIP
     """
     functions = _package("pyspark.sql.functions", "pyspark")
+    import pandas as pd
     from pyspark.sql.pandas.types import from_arrow_type
 
     kind = from_arrow_type(_with_lists(pa.schema([("", step.type)])).field(0).type)
+    is_struct = pa.types.is_struct(step.type)
 
     def values(*columns: Any) -> Any:
-        import pandas as pd
-
         made = step.array(*columns)
-        return pd.DataFrame(made.to_pylist()) if pa.types.is_struct(made.type) else made.to_pandas()
+        return pd.DataFrame(made.to_pylist()) if is_struct else made.to_pandas()
 
-    values.__annotations__ = {}
-    return functions.pandas_udf(values, kind, functions.PandasUDFType.SCALAR)
+    values.__annotations__ = {"columns": pd.Series, "return": pd.DataFrame if is_struct else pd.Series}
+    return functions.pandas_udf(values, kind)
 
 
 def daft_udf(step: BatchColumn) -> Callable[..., Any]:
@@ -203,8 +203,20 @@ def _package(module: str, name: str) -> Any:
         raise SettingsError(f"{error.name or module} is not installed: python -m pip install '{name}'") from None
 
 
-def _listed(sources: Sequence[str] | str) -> list[str]:
-    return [sources] if isinstance(sources, str) else list(sources)
+def _checked(run: Callable[[Sequence[str], Any, str, str | None], None]) -> Run:
+    """An engine that rejects what cannot be before it starts anything."""
+
+    def checked(sources: Sequence[str] | str, step: Any, output: str, by: str | None = None) -> None:
+        listed = [sources] if isinstance(sources, str) else list(sources)
+        check_new(output)
+        names = rows_of(*listed).schema.names
+        if missing := [name for name in step.inputs if name not in names]:
+            raise CorpusError(f"{listed[0]} has no column {missing[0]!r}; it has {', '.join(map(repr, names))}")
+        if isinstance(step, BatchColumn) and step.output in names:
+            raise SettingsError(f"{listed[0]} has a column {step.output!r} already: name the new one otherwise")
+        run(listed, step, output, by)
+
+    return checked
 
 
 def _with_lists(schema: pa.Schema) -> pa.Schema:
