@@ -19,8 +19,8 @@ from selfsent.resumable import key_of
 
 Integers = NDArray[np.int64]
 Run = Callable[..., None]
-"""An engine, called with folders, a stage and a new folder for its rows; and perhaps the name of a column: all rows with
-the same value in it are in one table then."""
+"""An engine, called with folders, a stage and a new folder for its rows; and perhaps the name of a column: all rows
+with the same value in it are in one table then."""
 
 _LEAST_PARTS, _ROWS_OF_PART = 8, 50_000
 """Parts in which rows that belong together are brought together, at least, and rows of the source for each."""
