@@ -35,7 +35,7 @@ from selfsent.scorers.scorer import Scorer
 from selfsent.search import encode_to_file
 
 if TYPE_CHECKING:
-    from selfsent.models.encoding import Model
+    from selfsent.models.encoder import Encoder
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results" / "quality" / "passages.json"
 SETS = {"openstax.txt.zst": 300, "law-dc-code.txt.zst": 800, "podcasts-changelog.txt.zst": 40}
@@ -44,7 +44,7 @@ WORDS = (None, 60, 120, 250)
 QUERIES = 400
 
 
-def measured(task: Any, encoder: Model, name: str, words: int | None) -> dict[str, float]:
+def measured(task: Any, encoder: Encoder | Table, name: str, words: int | None) -> dict[str, float]:
     """nDCG@10 by the cosine and with words, and the size and speed of an index; every passage is encoded once."""
     with tempfile.TemporaryDirectory() as folder:
         corpus = read_corpus({"text": task.documents}, passages=words, metadata_columns=(), cache=folder)
@@ -65,7 +65,7 @@ def measured(task: Any, encoder: Model, name: str, words: int | None) -> dict[st
     return scores_of(task, encoder, known, words) | found
 
 
-def scores_of(task: Any, encoder: Model, known: Mapping[str, Any], words: int | None) -> dict[str, float]:
+def scores_of(task: Any, encoder: Encoder | Table, known: Mapping[str, Any], words: int | None) -> dict[str, float]:
     """nDCG@10 by the cosine and with words, with the vectors of known texts."""
 
     def vectors_of(texts: Sequence[str]) -> Any:
