@@ -49,6 +49,7 @@ def test_prices_that_do_not_matter_and_rows_that_take_no_part():
     assert found.efficient == ["bm25", "words"]
     assert found.sentence == "Take words; it finds 1.0 points (1.0 to 1.0) more than bm25, at 500 times the price."
     assert Planned([Tried(Row("x", "bm25"), line="left out: broken")]).sentence.startswith("No verdict")
+    assert Planned(rows, doubts=("Doubtful: ...",)).sentence.endswith(" the price. Doubtful: ...")
 
 
 def test_no_dearer_row_is_taken_or_named_where_a_cheaper_one_scores_as_high():

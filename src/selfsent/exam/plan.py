@@ -143,12 +143,14 @@ class Planned:
         worth: see `Plan`.
         cheap: see `Plan`.
         about: name of the exam's documents and queries, in words.
+        doubts: reasons not to believe the exam, in sentences.
     """
 
     tried: Sequence[Tried]
     worth: float = 1.0
     cheap: float = 600.0
     about: str = ""
+    doubts: Sequence[str] = ()
 
     @cached_property
     def _asked_all(self) -> list[Tried]:
@@ -188,6 +190,11 @@ class Planned:
 
     @property
     def sentence(self) -> str:
+        """The row to take and what others find, and why that may be doubted."""
+        return " ".join((self._choice, *(self.doubts if self.taken else ())))
+
+    @property
+    def _choice(self) -> str:
         """The row to take, and the gain and price of the efficient row that finds most, or of the next cheaper one.
 
         The interval holds for all efficient rows together, as the row that finds most is chosen by the same queries.

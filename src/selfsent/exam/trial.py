@@ -17,6 +17,7 @@ from selfsent.errors import DataError, OutputError, SelfsentError, SettingsError
 from selfsent.evaluation.results import Score, has_read
 from selfsent.evaluation.tasks.beir import read_task
 from selfsent.evaluation.tasks.retrieval import RetrievalTask
+from selfsent.exam.doubts import doubts
 from selfsent.exam.draw import NAME, SPLITS
 from selfsent.exam.plan import FOLDER, RESULT, TRAINED, Plan, Planned, Row, Tried
 from selfsent.exam.price import Price, encoder_in, price_of, with_scan
@@ -86,7 +87,9 @@ def try_plan(plan: Plan, folder: Path, train: Train, progress: Progress = SILENT
         if found.takes_part and (leader is None or found.on_dev > leader.on_dev):
             leader = found
     about = f"{counted(len(test.queries), 'query', 'queries')} among {len(test.documents):,} texts"
-    done = Planned(tried, plan.worth, plan.cheap, about)
+    scores = [each.on_test for each in tried if each.takes_part]
+    odd = doubts(dev.documents, max(scores)) if scores else ()
+    done = Planned(tried, plan.worth, plan.cheap, about, odd)
     write_json(folder / FOLDER / RESULT, done.to_json())
     return done
 
