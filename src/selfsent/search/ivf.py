@@ -128,7 +128,7 @@ class IVF:
         return self
 
     def tune(self, recall: float, sample_size: int = SAMPLE) -> float:
-        """Set `nprobe` to the smallest of 1, 2, 3, 4, 6, 8, 12, ... with this recall of a sample's neighbours.
+        """Set `nprobe` to the smallest, within an eighth, with this recall of a sample's neighbours.
 
         Args:
             recall: the minimum, 0 to 1.
@@ -145,14 +145,23 @@ class IVF:
         cosine, rows = self.search(queries, top + 1)
         # The vector itself ranks first, or anywhere among equals.
         last = np.where((rows == sample[:, None]).any(1), cosine[:, -1], cosine[:, -2])
-        steps = (step << power for power in range(self.nlist.bit_length()) for step in (2, 3))
-        for nprobe in (1, *(step for step in steps if step < self.nlist), self.nlist):
+
+        def recall_of(nprobe: int) -> float:
             self.nprobe = nprobe
             cosine, rows = self.search(queries, top + 1)
             near = (cosine >= last[:, None] - _SAME) & (rows >= 0) & (rows != sample[:, None])
-            found = float(np.minimum(near.sum(1), top).mean()) / top
-            if found >= recall:
-                break
+            return float(np.minimum(near.sum(1), top).mean()) / top
+
+        low, high = 0, 1
+        while (found := recall_of(high)) < recall and high < self.nlist:
+            low, high = high, min(2 * high, self.nlist)
+        while high - low > max(1, high // 8):
+            middle = (low + high) // 2
+            if (of_middle := recall_of(middle)) >= recall:
+                high, found = middle, of_middle
+            else:
+                low = middle
+        self.nprobe = high
         return found
 
 
