@@ -35,6 +35,10 @@ class HubFallbackWarning(Warning):
     """A name that is no directory here was taken for an id on the hub: one line that says so."""
 
 
+class AmbiguousTokensWarning(Warning):
+    """A tokenizer has tokens that its normalizer makes equal, so that chance decides which one is read: one line."""
+
+
 class SelfsentError(Exception):
     """One line with the fault, its place and the remedy. The command line prints it and exits with status 2."""
 

@@ -50,7 +50,7 @@ def test_one_line_before_anything_is_read(arguments, said, selfsent, tmp_path):
     ("name", "content", "arguments", "said"),
     [
         ("absent.txt", None, (), "absent.txt: no such file"),
-        ("one.txt", "the only sentence\n", (), "only one distinct sentence: two are needed"),
+        ("one.txt", "the only sentence\n", (), "only one distinct sentence: at least two are needed"),
         ("empty.txt", "", (), "no text in it"),
         ("bad.txt", b"fine\nnot \xff utf-8\n", (), "bad.txt"),
         ("two.csv", "body,id\na b c,1\nd e f,2\n", (), "body"),

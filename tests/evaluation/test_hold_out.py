@@ -88,7 +88,7 @@ def test_corpora_that_cannot_be_split_are_refused(documents_of, corpus_of):
         split_documents(documents_of(12))
     with pytest.raises(DataError, match="too few documents to hold 30 out: the corpus has 31"):
         split_documents(documents_of(31), 30)
-    with pytest.raises(SettingsError, match="is 29; an honest interval needs 30"):
+    with pytest.raises(SettingsError, match="is 29; an honest interval needs at least 30"):
         split_documents(documents_of(60), 29)
     single = corpus_of([[f"word{number}"] for number in range(150)])
     with pytest.raises(DataError, match="no document has two different sentences"):

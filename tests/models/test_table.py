@@ -9,10 +9,10 @@ from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Dense
 from sentence_transformers.sentence_transformer.modules import Normalize, StaticEmbedding
-from tokenizers import Tokenizer, models
+from tokenizers import Tokenizer, models, normalizers
 
 import tiny
-from selfsent.errors import BaseEncoderError
+from selfsent.errors import AmbiguousTokensWarning, BaseEncoderError
 from selfsent.models.encoding import encode, token_ids
 from selfsent.models.fingerprint import fingerprint
 from selfsent.models.loading import load_encoder
@@ -61,6 +61,22 @@ def layout(kind, table, folder):
         peer[0].tokenizer.enable_truncation(3)
         peer.save(str(folder))
     return peer
+
+
+def test_tokens_that_are_equal_once_normalized_are_told(table, tmp_path):
+    shutil.copytree(table, tmp_path / "model")
+    file = tmp_path / "model" / "tokenizer.json"
+    tokenizer = Tokenizer.from_file(str(file))
+    tokenizer.normalizer = normalizers.Lowercase()
+    tokenizer.add_tokens(["Bidi", "bIdi", "gafo"])
+    tokenizer.save(str(file))
+    size = Tokenizer.from_file(str(file)).get_vocab_size()
+    weights = load_file(tmp_path / "model" / "model.safetensors")
+    [(name, rows)] = weights.items()
+    save_file({name: torch.cat([rows, rows[: size - len(rows)]])}, tmp_path / "model" / "model.safetensors")
+    (tmp_path / "model" / "selfsent.json").unlink(missing_ok=True)
+    with pytest.warns(AmbiguousTokensWarning, match=r"has the tokens 'Bidi' and 'bIdi', which are equal"):
+        open_encoder(str(tmp_path / "model"))
 
 
 KINDS = ("plain", "normalised", "mapped", "bent", "prompted", "float16", "bfloat16", "cut", "model2vec")

@@ -308,7 +308,7 @@ def test_damaged_files_are_refused(encoder, corpus, sentences, tmp_path):
     with pytest.raises(DataError, match="vectors of 31 numbers; this model's have 32"):
         encode_corpus(encoder, corpus, file=VectorsFile(tmp_path / "narrow.npy"))
     (tmp_path / "folder.npy").mkdir()
-    for name, complaint in (("none.npy", "does not exist"), ("folder.npy", "is no file")):
+    for name, complaint in (("none.npy", "does not exist"), ("folder.npy", "holds no .parquet file")):
         with pytest.raises(DataError, match=complaint):
             VectorsFile(tmp_path / name)
 

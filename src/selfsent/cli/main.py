@@ -19,7 +19,15 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from selfsent.cli import console
 from selfsent.display import leads, visible
-from selfsent.errors import Damaged, HubFallbackWarning, SelfsentError, SettingsError, TrainingError, near
+from selfsent.errors import (
+    AmbiguousTokensWarning,
+    Damaged,
+    HubFallbackWarning,
+    SelfsentError,
+    SettingsError,
+    TrainingError,
+    near,
+)
 from selfsent.extensions import announced, hint, load
 from selfsent.version import __version__
 
@@ -301,7 +309,7 @@ def _of_the_machine(error: BaseException) -> str | None:
 
 def _warn(show: Callable[..., None], message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
     """Show one-line warnings as one line, others by default."""
-    if issubclass(category, Damaged | HubFallbackWarning):
+    if issubclass(category, Damaged | HubFallbackWarning | AmbiguousTokensWarning):
         sys.stderr.write(visible(f"{message}") + "\n")
     else:
         show(message, category, *rest, **more)

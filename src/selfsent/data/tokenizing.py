@@ -8,6 +8,7 @@ import re
 import string
 import threading
 import unicodedata
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
@@ -140,6 +141,27 @@ def _read_apart(tokenizer: Tokenizer, pieces: Sequence[str]) -> Tokens:
     places = [np.array(one.word_ids, np.int64) + number * _TOGETHER for number, one in enumerate(encoded)]
     lengths = np.bincount(np.concatenate(places), minlength=len(pieces))
     return Tokens(ids, lengths, np.zeros(len(ids), dtype=bool), np.arange(len(lengths)))
+
+
+def equal_tokens(tokenizer: Tokenizer) -> list[list[str]]:
+    """Groups of added tokens that a text cannot tell apart, since they are equal once normalized.
+
+    tokenizers 0.23.3 reads any of a group, and may read another one in each copy of a tokenizer.
+
+    Example:
+        >>> from tokenizers import models, normalizers
+        >>> tokenizer = Tokenizer(models.WordLevel({"a": 0}, unk_token="a"))
+        >>> tokenizer.normalizer = normalizers.Lowercase()
+        >>> tokenizer.add_tokens(["Apple", "apple", "pear"])
+        3
+        >>> equal_tokens(tokenizer)
+        [['Apple', 'apple']]
+    """
+    groups, normalizer = defaultdict[str, list[str]](list), tokenizer.normalizer
+    for token in _added(tokenizer):
+        if token.normalized and normalizer is not None:
+            groups[normalizer.normalize_str(token.content)].append(token.content)
+    return [each for each in groups.values() if len(each) > 1]
 
 
 def _plain(tokenizer: Tokenizer) -> Tokenizer:

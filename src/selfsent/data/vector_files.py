@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from selfsent.errors import DataError, SettingsError
+from selfsent.errors import CorpusError, DataError, SettingsError
 from selfsent.files import atomic_file
 
 Vectors = NDArray[np.float32]
@@ -56,7 +56,13 @@ class VectorsFile:
         if path.is_dir():
             from selfsent.data.corpus.sources import find_files
 
-            self._parquet = [Path(str(each)) for each in find_files(str(path))]
+            try:
+                found = [Path(str(each)) for each in find_files(str(path))]
+            except CorpusError:  # no text in any format
+                found = []
+            self._parquet = [each for each in found if each.suffix == SUFFIX]
+            if not self._parquet:
+                raise DataError(f"{path} holds no {SUFFIX} file")
         elif not path.is_file():
             raise DataError(f"{path} is no file" if path.exists() else f"{path} does not exist")
         self.about: dict[str, str] = {}

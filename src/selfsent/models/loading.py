@@ -35,7 +35,7 @@ from selfsent.models.saved import (
 )
 from selfsent.models.search_file import tell_search
 from selfsent.models.static import PlainTable, StaticEncoder, rows_of_model2vec
-from selfsent.models.table import LONGEST, check_rows
+from selfsent.models.table import LONGEST, check_tokenizer
 from selfsent.models.texts_read import TextsRead
 from selfsent.models.token_states import position_offset
 
@@ -78,7 +78,7 @@ def load_encoder(
             encoder = _load_transformer(base, directory, pooling, dropout, keep_adapter)
         if dropout and encoder.is_static:
             raise BaseEncoderError(f"{base} is a table of token vectors, without dropout: leave out `dropout`")
-        check_rows(base, encoder.tokenizer.get_vocab(), encoder.vocabulary_size)
+        check_tokenizer(base, encoder.tokenizer, encoder.vocabulary_size)
         _truncate(encoder)
         difference = None if encoder.is_static else _difference_to_peer(encoder)
     except SelfsentError:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from selfsent.errors import BaseEncoderError, SelfsentError, SettingsError, first_line
 from selfsent.models.bases import resolve
 from selfsent.models.search_file import tell_search
-from selfsent.models.table import Table, check_rows
+from selfsent.models.table import Table, check_tokenizer
 from selfsent.naming import name_of
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def open_table(base: str | os.PathLike[str]) -> Table | None:
     try:
         table = Table.read(directory)
         if table is not None:
-            check_rows(base, table.tokenizer.get_vocab(), table.vocabulary_size)
+            check_tokenizer(base, table.tokenizer, table.vocabulary_size)
     except SelfsentError:
         raise
     except Exception as error:  # libraries raise anything over a damaged file

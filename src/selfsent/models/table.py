@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import math
 import struct
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -18,9 +19,9 @@ from numpy.typing import NDArray
 from safetensors import safe_open
 from tokenizers import Tokenizer
 
-from selfsent.data.tokenizing import CachedTokenizer, read_whole
+from selfsent.data.tokenizing import CachedTokenizer, equal_tokens, read_whole
 from selfsent.data.views.tokens import Tokens
-from selfsent.errors import BaseEncoderError
+from selfsent.errors import AmbiguousTokensWarning, BaseEncoderError
 from selfsent.files import read_json
 from selfsent.lexical.hybrid import SEARCH_WEIGHT
 
@@ -232,18 +233,25 @@ class Module:
         self.kind, self.arrays, self.apply, self.size = kind, arrays, apply, size
 
 
-def check_rows(base: object, vocabulary: Mapping[str, int], rows: int) -> None:
+def check_tokenizer(base: object, tokenizer: Any, rows: int) -> None:
     """Reject a tokenizer that numbers a token beyond the embeddings, which would end in the middle of some text.
+
+    Warns of tokens that the normalizer makes equal: vectors then differ from one loading to the next.
 
     Args:
         base: the name of the encoder.
-        vocabulary: the number of each token.
+        tokenizer: of tokenizers or transformers.
         rows: number of embeddings.
 
     Raises:
         BaseEncoderError: there are too few.
     """
-    if (last := max(vocabulary.values(), default=-1)) >= rows:
+    backend = getattr(tokenizer, "backend_tokenizer", tokenizer)
+    for one, other, *_ in equal_tokens(backend) if isinstance(backend, Tokenizer) else ():
+        what = f"its tokenizer has the tokens {one!r} and {other!r}, which are equal once it has normalized them"
+        reason = f"{what}: chance decides at each loading which one a text has"
+        warnings.warn(f"{base}: {reason}", AmbiguousTokensWarning, stacklevel=3)
+    if (last := max(tokenizer.get_vocab().values(), default=-1)) >= rows:
         problem = f"{base}: its tokenizer numbers tokens up to {last:,}, and it has embeddings up to {rows - 1:,} only"
         advice = "take the tokenizer that it was saved with, or give it rows for the new tokens and save it"
         raise BaseEncoderError(f"{problem}: {advice}")

@@ -24,7 +24,7 @@ from selfsent.models.fingerprint import files_fingerprint
 from selfsent.models.opening import is_encoder, open_table
 from selfsent.models.prompts import Prompts
 from selfsent.models.saved import is_cross_encoder, saved_pooling
-from selfsent.models.table import check_rows
+from selfsent.models.table import check_tokenizer
 from selfsent.models.texts_read import TextsRead
 from selfsent.models.weights import require_weights
 from selfsent.naming import name_of
@@ -236,7 +236,7 @@ def _of_peer(kind: str, directory: Path, label: str, **options: Any) -> Scorer:
         require_weights(model, directory)
         first: Any = next(iter(model.children()), None)
         if hasattr(getattr(first, "model", None), "get_input_embeddings"):
-            check_rows(label, first.tokenizer.get_vocab(), first.model.get_input_embeddings().num_embeddings)
+            check_tokenizer(label, first.tokenizer, first.model.get_input_embeddings().num_embeddings)
         return load_scorer(model, name=label)
     except SelfsentError:
         raise

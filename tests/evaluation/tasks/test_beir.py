@@ -111,7 +111,7 @@ def test_several_sets_go_by_the_names_of_their_folders(tmp_path, model):
         ("corpus.jsonl", '{"_id": "d1", "text": 5}\n', "corpus.jsonl, row 1: its text is no text"),
         ("corpus.jsonl", '{"_id": "d1", "text": "a"}\n{"text": "b"}\n', "corpus.jsonl, row 2: _id is empty"),
         ("corpus.jsonl", '{"_id": "d1", "text": "a"}\n{"_id', "corpus.jsonl, line 2: not a JSON object"),
-        ("corpus.jsonl", '{"_id": "d1", "text": "a"}\n', "1 document to search in; two are needed"),
+        ("corpus.jsonl", '{"_id": "d1", "text": "a"}\n', "1 document to search in; at least two are needed"),
         ("corpus.parquet", "PAR1 and nothing", "corpus.parquet cannot be read as parquet; fetch it again"),
         ("qrels/test.tsv", "q1\td1\tmuch\nq1\td1\tmany\n", "the grade 'many' of d1 for q1 is no number"),
         ("qrels/test.tsv", "q1\td1\n", "line 1: expected query-id, corpus-id, score, separated by tabs"),

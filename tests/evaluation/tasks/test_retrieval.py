@@ -121,7 +121,7 @@ def test_queries_without_an_answer_are_left_out():
     assert figures(score) == pytest.approx(by_pytrec(ids, *others), abs=1e-6)
     with pytest.raises(DataError, match="toy: no query has an answer"):
         task_of(ids, [{0: 0} for _ in range(QUERIES)])
-    with pytest.raises(DataError, match="toy: 1 document to search in; two are needed"):
+    with pytest.raises(DataError, match="toy: 1 document to search in; at least two are needed"):
         RetrievalTask("toy", ["q"], ["d"], [{0: 1}])
 
 
