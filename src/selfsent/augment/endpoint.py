@@ -109,7 +109,12 @@ class Endpoint:
         return ""
 
     def ask(
-        self, path: str, question: Mapping[str, Any], read: Callable[[bytes], T | None], largest: int = _LARGEST
+        self,
+        path: str,
+        question: Mapping[str, Any],
+        read: Callable[[bytes], T | None],
+        largest: int = _LARGEST,
+        retry_slow: bool = True,
     ) -> tuple[T | None, str]:
         """What `read` makes of an answer; None, and why, after so many tries.
 
@@ -118,6 +123,7 @@ class Endpoint:
             question: what is sent beside the model's name.
             read: from the body to what is of use in it; None or empty where nothing is.
             largest: bytes of an answer that are read.
+            retry_slow: whether a question whose answer was given up is sent again.
 
         Raises:
             RefusedError: the server refuses the question itself.
@@ -130,6 +136,8 @@ class Endpoint:
                 status, body, after = self._post(path, question, largest)
             except httpx.HTTPError as error:
                 reason = "too slow" if isinstance(error, httpx.TimeoutException) else first_line(error)
+                if reason == "too slow" and not retry_slow:
+                    break
             else:
                 if status < 300 and (answer := read(body)):
                     return answer, ""

@@ -17,7 +17,7 @@ PREFIX = "api:"
 ADDRESS = "OPENAI_BASE_URL"
 """The environment variable with the address, as OpenAI's own client reads it; the key is in `OPENAI_API_KEY`."""
 _BATCH = 64
-"""Texts sent together."""
+"""Maximum number of texts sent together."""
 _LARGEST = 1 << 26
 """Bytes of an answer that are read at most."""
 _TOO_LARGE = (400, 413)
@@ -47,7 +47,8 @@ def address_of(name: str) -> str:
 class ApiVectors:
     """Vectors of an API's encoder: n texts -> (n, d). The texts are sent to the address in `OPENAI_BASE_URL`.
 
-    Requests that are too large or too slow are halved. A server that is busy or down is asked again.
+    Requests that are too large or too slow are halved, and so are those after them. A server that is busy or down is
+    asked again.
 
     Args:
         name: `api:MODEL`.
@@ -66,6 +67,7 @@ class ApiVectors:
     def __init__(self, name: str, timeout: float = 60, pause: float = 1) -> None:
         url, _, model = address_of(name).rpartition("#")
         self._endpoint = Endpoint(url, model, timeout, pause=pause)
+        self._size = _BATCH
 
     def __call__(self, texts: Sequence[str]) -> Vectors:
         """The vectors of texts, (n, d), float32.
@@ -73,29 +75,42 @@ class ApiVectors:
         Raises:
             DataError: the API refuses, or gives no vectors.
         """
-        parts = [self._asked(texts[start : start + _BATCH]) for start in range(0, len(texts), _BATCH)]
+        parts: list[Vectors] = []
+        start = 0
+        while start < len(texts):
+            part = texts[start : start + self._size]
+            if (found := self._asked(part)) is None:
+                self._size = len(part) // 2
+            else:
+                parts.append(found)
+                start += len(part)
         try:
             return np.concatenate(parts)
         except ValueError:
             raise DataError(f"{self._endpoint.url} gave vectors of several sizes") from None
 
-    def _asked(self, texts: Sequence[str]) -> Vectors:
+    def _asked(self, texts: Sequence[str]) -> Vectors | None:
+        """The vectors of texts; None where fewer should be asked for at once."""
+        several = len(texts) > 1
         try:
             found, reason = self._endpoint.ask(
-                "embeddings", {"input": list(texts)}, lambda body: _read(body, len(texts)), _LARGEST
+                "embeddings",
+                {"input": list(texts)},
+                lambda body: _read(body, len(texts)),
+                _LARGEST,
+                retry_slow=not several,
             )
         except RefusedError as error:
-            if error.status not in _TOO_LARGE or len(texts) == 1:
-                raise DataError(str(error)) from None
-            found, reason = None, "too slow"
+            if several and error.status in _TOO_LARGE:
+                return None
+            raise DataError(str(error)) from None
         except AugmenterError as error:
             raise DataError(str(error)) from None
         if found is not None:
             return np.stack(found)
-        if reason != "too slow" or len(texts) == 1:
-            raise DataError(f"{self._endpoint.url} gave no vectors of {len(texts)} texts ({reason})")
-        middle = len(texts) // 2
-        return np.concatenate([self._asked(texts[:middle]), self._asked(texts[middle:])])
+        if several and reason == "too slow":
+            return None
+        raise DataError(f"{self._endpoint.url} gave no vectors of {len(texts)} texts ({reason})")
 
 
 def _read(body: bytes, count: int) -> list[Vectors] | None:
