@@ -107,6 +107,10 @@ def test_two_levels_and_titles(selfsent, model, sentences, tmp_path, monkeypatch
     assert "<b>title" not in page
     assert selfsent(*common, "--output", tmp_path / "g.parquet").status == 0
     assert all(row["parent"] == parents[row["cluster"]] for row in rows_of(tmp_path / "g.parquet"))
+    with answering(lambda *a: (403, {}, {})) as (url, _):
+        told = selfsent(*common, "--llm", url, "--llm-model", "tiny", "--json", tmp_path / "untitled.json")
+    assert (told.status, "not all titles: " in told.err) == (0, True)
+    assert len(json.loads((tmp_path / "untitled.json").read_text())["clusters"]) == 6
     told = selfsent("cluster", model, sentences, "--llm", "http://localhost:1/v1")
     assert (told.status, "--llm-model" in told.err) == (2, True)
     told = selfsent("cluster", model, sentences, "--levels", 2, "--to", tmp_path / "g.parquet")

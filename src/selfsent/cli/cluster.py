@@ -10,7 +10,7 @@ from selfsent.cli.options import MODEL_OR_TABLE, ONE_CORPUS, is_text
 from selfsent.cli.outputs import as_line
 from selfsent.cli.results import Results, line_of
 from selfsent.display import counted, shortened, table_of
-from selfsent.errors import SettingsError
+from selfsent.errors import AugmenterError, SettingsError
 from selfsent.settings import setting
 
 if TYPE_CHECKING:
@@ -92,9 +92,12 @@ class Cluster(Results):
             groups = self._groups(found, corpus, named, language)
             above, parents = self._parents(found, vectors, groups, corpus, language)
         if endpoint is not None:
-            with endpoint, shown("asking for titles") as progress:
-                _entitle(groups, *named, endpoint, progress)
-                _entitle(parents, corpus, above, endpoint, progress)
+            try:
+                with endpoint, shown("asking for titles") as progress:
+                    _entitle(groups, *named, endpoint, progress)
+                    _entitle(parents, corpus, above, endpoint, progress)
+            except AugmenterError as error:  # the groups took longer than their titles
+                notice(f"not all titles: {error}")
         with doing() as say:
             say("drawing the map")
             if self.page is not None:
