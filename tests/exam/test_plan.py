@@ -9,11 +9,12 @@ from selfsent.errors import OutputError, SettingsError
 from selfsent.evaluation.results import Score
 from selfsent.exam import trial as module
 from selfsent.exam.plan import Plan, Planned, Row, Tried
-from selfsent.exam.price import Price, price_of, significant
+from selfsent.exam.price import SAMPLE, Price, price_of, significant
 from selfsent.exam.trial import encoders_in, try_plan
 from selfsent.models.prompts import Prompts
 from selfsent.report.exam_page import exam_page
 from selfsent.scorers.load_scorer import load_scorer
+from selfsent.scorers.scorer import Scorer
 from web import answering
 
 LOTS = 200
@@ -188,6 +189,22 @@ def test_training_reads_what_is_not_asked_for(exam, prices):
 def test_plans_that_are_wrong(rows, said):
     with pytest.raises(SettingsError, match=said):
         Plan(rows)
+
+
+def test_a_text_is_encoded_once_so_that_its_seconds_are_not_in_the_price_of_a_query(monkeypatch):
+    seconds, encoded = [0.0], []
+
+    def encode(texts):
+        encoded.extend(texts)
+        seconds[0] += 0.01 * len(texts)
+        return np.ones((len(texts), 4), np.float32)
+
+    monkeypatch.setattr("selfsent.exam.price._clock_of", lambda scorer: lambda: seconds[0])
+    texts = [f"text {n}" for n in range(400)]
+    price = price_of(lambda: Scorer(encode, "slow"), [], [f"query {n}" for n in range(40)], texts)
+    assert price.query == pytest.approx(10)
+    assert price.encoding == pytest.approx(1000, rel=0.01)
+    assert len([each for each in encoded if each.startswith("text ")]) <= SAMPLE
 
 
 def test_encoders_and_prices():

@@ -93,9 +93,9 @@ def price_of(load: Callable[[], Scorer], models: Sequence[str], queries: Sequenc
     rows = np.random.default_rng(0).permutation(len(texts))
     samples = [[texts[row] for row in rows[n * SAMPLE : (n + 1) * SAMPLE]] for n in range(REPEATS)]
     samples = [each for each in samples if len(each) == SAMPLE] or [[texts[row] for row in rows[:SAMPLE]]]
-    sample, asked = samples[0], list(queries[: ASKED + 1])
-    scorer = load()
-    reranker = scorer.reranker if isinstance(scorer, Reranked) else None
+    sample, asked = samples[0], list(queries[: ASKED + 3])
+    searched = load()
+    reranker = searched.reranker if isinstance(searched, Reranked) else None
 
     def first() -> Scorer:
         loaded = load()
@@ -103,20 +103,22 @@ def price_of(load: Callable[[], Scorer], models: Sequence[str], queries: Sequenc
 
     ones, more = list[float](), list[float]()
     for each in samples:
-        ones.append(_seconds(first(), asked[:1], each))
-        more.append(_seconds(first(), asked, each) - ones[-1])
+        scorer = first()
+        ones.append(_seconds(scorer, asked[:1], each))
+        known = _seconds(scorer, asked[1:2], each)  # one query, and texts whose vectors are in memory
+        more.append(_seconds(scorer, asked, each) - known)
         if ones[-1] > _STEADY:
             break
-    one, query = median(ones), max(0.0, median(more)) / max(1, len(asked) - 1)
+    one, query = median(ones), max(0.0, median(more)) / max(1, len(asked) - 3)
     if reranker is not None:
         query += reranker.candidates * _seconds_a_text(reranker.scorer, asked[0], sample)
-    inner_scorer = scorer.first if isinstance(scorer, Reranked) else scorer
+    inner_scorer = searched.first if isinstance(searched, Reranked) else searched
     size, parts = _size_of(inner_scorer), sum(_parts_of(inner_scorer, text) for text in sample)
     scale = TEXTS / len(sample)
     vectors = parts * size * _HALF * scale / _MEGA
     index = (sum(len(text.encode()) for text in sample) + _POSTING * _postings(sample)) * scale / _MEGA
     weights = sum(_weights_of(model) for model in models)
-    needs = "API" if _remote(scorer) else _device_of(models)
+    needs = "API" if _remote(searched) else _device_of(models)
     return Price(one * scale, query * 1000, index + vectors, weights + vectors, needs)
 
 
@@ -141,7 +143,7 @@ def with_scan(price: Price, scorer: Scorer, queries: Sequence[str], texts: Seque
 
 
 def _seconds(scorer: Scorer, queries: Sequence[str], texts: Sequence[str]) -> float:
-    """Seconds for a search by a scorer that has just been loaded, once it is warm."""
+    """Seconds for a search, once the scorer is warm."""
     scorer.query_document_vectors(["what comes first"], ["a text to begin with", "another one"], search=True)
     clock = _clock_of(scorer)
     start = clock()
