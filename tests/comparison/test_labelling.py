@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from selfsent.comparison.label import Judgements, draw_pairs
+from selfsent.comparison.label import PairsToJudge, draw_pairs
 from selfsent.errors import DataError
 from selfsent.evaluation.tasks.own import read_pairs
 from selfsent.scorers.load_scorer import load_scorer
@@ -11,7 +11,7 @@ PAIRS = [("a car", "an auto"), ("a\tcar", "a\ncat"), ("one", "two")]
 
 def test_answers_are_written_at_once_and_gone_on_with(tmp_path):
     path = tmp_path / "pairs.tsv"
-    first = Judgements(path, PAIRS)
+    first = PairsToJudge(path, PAIRS)
     first.answer("y")
     first.answer("2")
     assert read_pairs(path).columns == {
@@ -19,14 +19,14 @@ def test_answers_are_written_at_once_and_gone_on_with(tmp_path):
         "sentence2": ["an auto", "a cat"],
         "score": [5.0, 2.0],
     }
-    again = Judgements(path, [("an auto", "a car"), *PAIRS])
+    again = PairsToJudge(path, [("an auto", "a car"), *PAIRS])
     assert again.todo == [("one", "two")]
 
 
 def test_undo_takes_back_what_was_answered_now(tmp_path):
     path = tmp_path / "pairs.tsv"
-    Judgements(path, PAIRS).answer("n")
-    found = Judgements(path, PAIRS)
+    PairsToJudge(path, PAIRS).answer("n")
+    found = PairsToJudge(path, PAIRS)
     assert not found.undo()
     found.answer("5")
     assert found.undo()
@@ -41,7 +41,7 @@ def test_a_file_of_another_kind_is_refused(tmp_path, text):
     path = tmp_path / "pairs.tsv"
     path.write_text(text)
     with pytest.raises(DataError, match=r"line 1: expected sentence1|not (one of|written by) selfsent label"):
-        Judgements(path, PAIRS)
+        PairsToJudge(path, PAIRS)
     assert path.read_text() == text
 
 

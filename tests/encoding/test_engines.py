@@ -286,6 +286,11 @@ def test_what_cannot_be_is_told_in_a_line(tmp_path):
         deduplicate(run, str(tmp_path / "empty"), str(tmp_path / "other"))
 
 
+def test_names_are_no_guard_of_a_table_whose_texts_lie_apart(tmp_path):
+    with pytest.raises(SettingsError, match="guard=names tells names by all texts at once"):
+        deduplicate(encoding.local(), "tickets", str(tmp_path / "clean"), guard=["names"])
+
+
 def test_an_engine_that_is_not_installed_is_named(monkeypatch):
     from importlib import import_module
 

@@ -16,7 +16,7 @@ from selfsent.errors import AugmenterError, SettingsError, first_line
 KEY = "OPENAI_API_KEY"
 """The environment variable with the key, if the server wants one."""
 _LARGEST = 1 << 20
-"""Bytes of an answer that are read at most."""
+"""Maximum size of an answer in bytes."""
 _TOKENS = 2048
 """Tokens that a model may write, its thoughts included."""
 _LONGEST_WAIT = 60.0
@@ -116,7 +116,7 @@ class Endpoint:
         largest: int = _LARGEST,
         retry_slow: bool = True,
     ) -> tuple[T | None, str]:
-        """What `read` makes of an answer; None, and why, after so many tries.
+        """The answer as `read` gives it; None, and the reason, after the last try.
 
         Args:
             path: below the address.

@@ -93,7 +93,7 @@ class StatusLine(CommandProgress):
 
 @contextmanager
 def shown(what: str) -> Iterator[progress.Progress]:
-    """Notices and bars of a command, and before and after a bar what it does; none if standard error is no terminal."""
+    """Notices and bars of a command, with its work in words before and after a bar; none without a terminal."""
     with doing() as now, progress.shown(CommandProgress(), quiet=False) as receiver:
         now(what)
         yield receiver

@@ -15,7 +15,7 @@ from selfsent.settings import setting
 
 if TYPE_CHECKING:
     from selfsent.comparison.hits import HitsToJudge
-    from selfsent.comparison.label import Judgements
+    from selfsent.comparison.label import PairsToJudge
 
 _KEYS = "u takes the last answer back, s skips, q goes: then Enter"
 _PAIRS_HELP = f"0 to 5 (5: they mean the same), or y or n; {_KEYS}"
@@ -69,21 +69,21 @@ class Label(Reading):
             self._judge_pairs()
 
     def _judge_pairs(self) -> None:
-        from selfsent.comparison.label import Judgements, draw_pairs, spread_sentences
+        from selfsent.comparison.label import PairsToJudge, draw_pairs, spread_sentences
         from selfsent.scorers.load_scorer import load_scorer
 
         output = self.output or "pairs.tsv"
-        Judgements(Path(output), [])  # check the file before loading models
+        PairsToJudge(Path(output), [])  # check the file before loading models
         sentences = spread_sentences(self.read(self.corpus), self.seed)
         with doing() as now:
             now("comparing sentences")
             encoders = [load_scorer(model) for model in self.models or ("bundled", "tfidf")]
             drawn = draw_pairs(sentences, encoders, 2 * self.count, self.seed)  # some may be skipped
-        judgements = Judgements(Path(output), [(sentences[a], sentences[b]) for a, b in drawn])
+        left = PairsToJudge(Path(output), [(sentences[a], sentences[b]) for a, b in drawn])
         notice(_PAIRS_HELP)
-        _ask(judgements, self.count, _PAIRS_HELP)
-        notice(f"{counted(len(judgements), 'pair')} in {output}")
-        if len(set(judgements.answers.values())) > 1:
+        _ask(left, self.count, _PAIRS_HELP)
+        notice(f"{counted(len(left), 'pair')} in {output}")
+        if len(set(left.answers.values())) > 1:
             notice(f"choose by them: selfsent compare ... --dev {output}")
 
     def _judge_hits(self, queries: str, id_column: str) -> None:
@@ -112,10 +112,10 @@ class Label(Reading):
             notice(f"score by them: selfsent evaluate {' '.join(models)} --queries {output} --documents ...")
 
 
-def _ask(judgements: Judgements | HitsToJudge, count: int, help_: str) -> None:
+def _ask(left: PairsToJudge | HitsToJudge, count: int, help_: str) -> None:
     """Ask until so many are judged, nothing is left, or the user goes."""
-    while (texts := judgements.next) and len(judgements) < count:
-        show(f"\n{len(judgements) + 1} of {count}")
+    while (texts := left.next) and len(left) < count:
+        show(f"\n{len(left) + 1} of {count}")
         for text in texts:
             show(f"  {shortened(text)}")
         try:
@@ -125,10 +125,10 @@ def _ask(judgements: Judgements | HitsToJudge, count: int, help_: str) -> None:
         if key == "q":
             return
         if key == "s":
-            judgements.skip()
+            left.skip()
         elif key == "u":
-            show("  taken back" if judgements.undo() else "  there is nothing to take back")
-        elif key in judgements.keys:
-            judgements.answer(key)
+            show("  taken back" if left.undo() else "  there is nothing to take back")
+        elif key in left.keys:
+            left.answer(key)
         else:
             show(f"  {help_}")

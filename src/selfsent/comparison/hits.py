@@ -25,7 +25,7 @@ _BLOCK = 1 << 24
 
 @dataclass(frozen=True)
 class Hit:
-    """A text found for a query, by their positions, and what hangs on it.
+    """A text found for a query, by their positions, and the weight of its judgement.
 
     Args:
         query: position.
@@ -42,7 +42,7 @@ class Hit:
 def hits_to_judge(
     queries: Sequence[str], texts: Sequence[str], scorers: Sequence[Scorer], depth: int = DEPTH
 ) -> list[Hit]:
-    """The best hits of all rankings for each query, first those whose judgement moves the compared scores most.
+    """The best hits of all rankings for each query, by how far their judgement can move the compared scores apart.
 
     If a text at rank r is relevant, it adds 1 / log₂(1 + r) to the DCG of a ranking, and nothing beyond `depth`. Where
     two rankings have it at one rank, nothing between them hangs on it. A minimal test collection is judged in such an
@@ -74,7 +74,7 @@ def hits_to_judge(
 
 
 def _hits_of(query: int, rankings: Sequence[NDArray[np.int64]]) -> list[Hit]:
-    """The hits of one query, those that decide most first; among equals the better ranked."""
+    """The hits of one query, the most decisive first; among equals the better ranked."""
     gains = dict[int, list[float]]()
     for number, rows in enumerate(rankings):
         for rank, text in enumerate(rows.tolist(), 1):

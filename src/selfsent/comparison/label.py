@@ -87,7 +87,7 @@ def _drawn(members: Pairs, deviation: NDArray[np.float64], count: int, rng: np.r
     return np.asarray(np.r_[most, others][order], np.int64)
 
 
-class Judgements:
+class PairsToJudge:
     """The answers so far, and the pairs left to judge.
 
     Args:
@@ -100,7 +100,7 @@ class Judgements:
     Example:
         >>> from tempfile import TemporaryDirectory
         >>> with TemporaryDirectory() as folder:
-        ...     found = Judgements(Path(folder) / "pairs.tsv", [("a car", "an auto"), ("a car", "a cat")])
+        ...     found = PairsToJudge(Path(folder) / "pairs.tsv", [("a car", "an auto"), ("a car", "a cat")])
         ...     found.answer("y")
         ...     found.next
         ('a car', 'a cat')

@@ -29,7 +29,7 @@ class BatchColumn(ABC):
 
     def __init__(self, inputs: Sequence[str], output: str) -> None:
         if output in inputs:
-            raise SettingsError(f"the new column cannot replace what it is made of:  {output!r} names both columns")
+            raise SettingsError(f"the new column cannot replace what it is made of: {output!r} names both columns")
         self.inputs, self.output = tuple(inputs), output
 
     @property
@@ -42,7 +42,7 @@ class BatchColumn(ABC):
         """The new column, (n,), from the columns that it reads, (n,) each."""
 
     def schema(self, given: pa.Schema) -> pa.Schema:
-        """The schema of a batch with the new column, from that of the batch."""
+        """The schema of a batch with the new column."""
         return given.append(pa.field(self.output, self.type))
 
     def __call__(self, batch: Any) -> Any:

@@ -108,7 +108,7 @@ def band_keys(texts: Sequence[str], counts: WordCounts) -> Integers:
 
 
 class Kept(NamedTuple):
-    """Numbers of rows: all, those that stay, exact copies that go, and near-copies that go."""
+    """Numbers of rows: all, kept ones, removed exact copies and removed near-copies."""
 
     rows: int
     kept: int
@@ -140,15 +140,18 @@ def deduplicate(
         text_column: column of texts.
         id_column: column of ids, each once: integers or strings. Of a family the row with the smallest id stays.
         threshold: minimum similarity of copies by their words, 0 to 1.
-        guard: changes that no two texts of a family may have: `numbers`, `negations`.
+        guard: changes that no two texts of a family may have: `numbers`, `negations`, `order`.
         clean: cleaners to apply before comparing, as for `BatchEncoder`.
 
     Raises:
         CorpusError: the folder has no Parquet, or no such columns; or ids are missing or occur twice.
-        SettingsError: an unknown guard, or a threshold above 1.
+        SettingsError: a guard that is unknown or `names`, or a threshold above 1.
         OutputError: the output exists.
     """
     check_dedup("near", "first", guard, threshold)
+    if "names" in guard:
+        problem = "guard=names tells names by all texts at once, which lie in one place for selfsent dedup alone"
+        raise SettingsError(f"{problem}: leave it out")
     cleaners = names_of_cleaners(clean)
     kind = _kind_of_ids(rows_of(source).schema, source, text_column, id_column)
     for name in ("unique", "families"):
@@ -209,7 +212,7 @@ def _rows(kind: int, ids: Any, others: Any, texts: Any, stage: Stage) -> pa.Tabl
 
 
 class _Read(Stage):
-    """Cleaned texts with their ids, by the hash of the text; those without words left out."""
+    """Cleaned texts with their ids, by the hash of the text, without empty ones."""
 
     def __init__(self, kind: pa.DataType, parts: int, text_column: str, id_column: str, clean: tuple[str, ...]) -> None:
         makes = pa.schema([(PART, pa.int32()), (KEY, pa.int64()), ("id", kind), ("text", pa.string())])
@@ -420,7 +423,7 @@ class _Unique(Stage):
         self._families = families, stamp_of(families)
 
     def schema(self, given: pa.Schema) -> pa.Schema:
-        """That of the source."""
+        """The schema of the source."""
         return given
 
     def __call__(self, table: pa.Table) -> pa.Table:

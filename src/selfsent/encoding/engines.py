@@ -28,7 +28,7 @@ TOGETHER = 4096
 
 
 def local() -> Run:
-    """One plain process, to try things out; also what the others are measured by."""
+    """One plain process: to try things out, and the measure of the other engines."""
 
     def run(sources: Sequence[str], step: Any, output: str, by: str | None) -> None:
         rows, numbers = rows_of(*sources), count()
@@ -204,7 +204,7 @@ def _package(module: str, name: str) -> Any:
 
 
 def _checked(run: Callable[[Sequence[str], Any, str, str | None], None]) -> Run:
-    """An engine that rejects what cannot be before it starts anything."""
+    """An engine that checks its arguments before it starts anything."""
 
     def checked(sources: Sequence[str] | str, step: Any, output: str, by: str | None = None) -> None:
         listed = [sources] if isinstance(sources, str) else list(sources)

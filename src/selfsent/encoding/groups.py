@@ -21,7 +21,7 @@ GROUP = pa.struct([("cluster", pa.int64()), ("cosine", pa.float32())])
 
 
 class BatchGroups(BatchColumn):
-    """A callable that adds the group of each text: what `selfsent cluster --to` gives.
+    """A callable that adds the group of each text, as `selfsent cluster --to` does.
 
     Args:
         clusters: a file that `selfsent cluster --output` wrote. It is read, and its texts encoded, once, here; workers

@@ -23,13 +23,13 @@ Run = Callable[..., None]
 with the same value in it are in one table then."""
 
 _LEAST_PARTS, _ROWS_OF_PART = 8, 50_000
-"""Parts in which rows that belong together are brought together, at least, and rows of the source for each."""
+"""Minimum number of parts that rows are grouped into, and rows of the source for each part."""
 PART, KEY, COUNT = "part", "key", "count"
 _MIXES = np.uint64(0x9E3779B97F4A7C15)
 
 
 class Stage(ABC):
-    """A function from a table to a table, for all rows or for those of a part.
+    """A function from a table to a table, for all rows or for the rows of a part.
 
     Args:
         reads: columns that it reads, with their types.
@@ -50,12 +50,12 @@ class Stage(ABC):
         return self.makes
 
     def __call__(self, table: pa.Table) -> pa.Table:
-        """Its rows for those of a table, whose types may be other ones of the same meaning."""
+        """Its rows for the rows of a table, whose types may differ in width."""
         return self.rows(table.select(self.inputs).cast(self.reads)).cast(self.makes)
 
     @abstractmethod
     def rows(self, table: pa.Table) -> pa.Table:
-        """Its rows, from exactly what it reads."""
+        """Its rows, from a table with exactly the columns and types of `reads`."""
 
 
 class Summed(Stage):
@@ -108,7 +108,7 @@ class Work:
         self._key = key_of([*map(stamp_of, sources), *about])
 
     def __call__(self, name: str, sources: Sequence[str], stage: Any, by: str | None = None) -> str:
-        """The folder with the rows of a stage, over those of other folders."""
+        """The folder with the rows of a stage, made from the rows of other folders."""
         output, mark = f"{self._folder}/{name}", f"{self._folder}/{name}.done"
         if not self._is_done(mark):
             remove(output)
@@ -151,7 +151,7 @@ def parquet_files(address: str) -> list[Any]:
 
 
 def stamp_of(address: str) -> str:
-    """What tells one state of a folder of Parquet from another."""
+    """A description of the state of a folder of Parquet: paths, sizes and times of change."""
     return " ".join(f"{each.path}:{each.size}:{each.mtime_ns}" for each in parquet_files(address))
 
 

@@ -33,7 +33,7 @@ from selfsent.lexical import Analyzer
 from selfsent.lexical.bm25 import BM25Stats, term_number
 
 SPARSE = pa.struct([("numbers", pa.list_(pa.int32())), ("weights", pa.list_(pa.float32()))])
-"""A sparse vector: the places of its numbers that are not 0, and those numbers."""
+"""A sparse vector: the places of its numbers that are not 0, and the numbers."""
 _TEXTS, _TERMS = -1, -2
 """Keys of the numbers of texts and of their terms, among the numbers of terms."""
 
@@ -78,7 +78,7 @@ class BatchStems(BatchColumn):
 
 @dataclass(frozen=True)
 class TermCounts:
-    """In how many texts of a collection each term is: what BM25 knows of it.
+    """The number of texts of a collection with each term: the statistics of BM25.
 
     Args:
         texts: number of texts that are not empty.
@@ -128,7 +128,7 @@ class TermCounts:
 
     @classmethod
     def read(cls, path: str) -> TermCounts:
-        """Read what `write` wrote.
+        """Read a file of `write`.
 
         Raises:
             DataError: the file is missing, or another one.

@@ -52,7 +52,7 @@ class Beside:
 
     @property
     def verdict(self) -> str:
-        """Whether both agree, and what to do."""
+        """Whether both agree, and advice."""
         fair = self._fair
         if len(fair) < 2:
             return "There is nothing to compare: name two models or more that have not read the answers."
@@ -70,7 +70,7 @@ class Beside:
         return f"{first} {decided}, and agree in all of them."
 
     def _signs(self, one: Result, other: Result) -> tuple[int, int]:
-        """What judged queries and the exam decide of two models: 1 for the first, -1 for the other, 0 for nothing."""
+        """Decisions of judged queries and of the exam on two models: 1 for the first, -1 for the other, 0 for none."""
         real, drawn = (one.scores[name].minus(other.scores[name]) for name in (self.judged, self.compared))
         return _sign(real), _sign(drawn)
 
@@ -96,7 +96,7 @@ class Beside:
         return table_of(("nDCG@10 ± half of the interval", *names), rows, caption="\n".join(below))
 
     def to_json(self) -> dict[str, Any]:
-        """The verdict and what it rests on, as JSON data."""
+        """The verdict and its grounds as JSON data."""
         both = [{"better": one, "worse": other, "agree": agree} for one, other, agree in self.agreements]
         plain: dict[str, Any] = {
             "exam": self.compared,

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from selfsent.search import Hit
 
 QUERIES, RERANKED = 500, 100
-"""Drawn queries at most, and with a reranker, which reads the candidates of each."""
+"""Maximum number of drawn queries, without a reranker and with one, which reads the candidates of each."""
 _PIECE = 20
 """Words of the pieces of a text that has fewer than three sentences."""
 
@@ -117,7 +117,7 @@ def calibrate(
 
 @dataclass
 class Searched:
-    """What is searched: some texts of it, and how.
+    """A sample of the searched texts, and the way of the search.
 
     Args:
         name: in messages.
@@ -261,7 +261,7 @@ def best_scores(
     scores = normalized(fuse(dense, lexical, weight), weight)
     without = scores.copy()
     for row, query in enumerate(exam.queries):
-        without[row, list(query.answers)] = -1.0  # the least that a cosine can be
+        without[row, list(query.answers)] = -1.0  # the minimum of a cosine
     if searched.reranker is None:
         return scores.max(axis=1), without.max(axis=1)
     advance = progress.counting("reranking", 2 * len(queries))

@@ -1,4 +1,4 @@
-"""Reasons to doubt what an exam says, read from its texts alone (measured in docs/log/evaluation.md)."""
+"""Reasons to doubt an exam, found in its texts alone (measured in docs/log/evaluation.md)."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ class Text:
 
 
 Choice = Callable[[Text, Sequence[str]], int]
-"""A document and those of its sentences that may be asked for -> the place of one of these."""
+"""A document and its sentences that may be asked for -> the place of one of these."""
 
 
 @dataclass(frozen=True)

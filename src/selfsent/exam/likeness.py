@@ -1,4 +1,4 @@
-"""An exam weighted by how real queries look: what is asked in their manner counts more.
+"""An exam weighted by how real queries look: drawn queries that resemble them count more.
 
 Queries drawn from texts are longer or shorter than people's, more often sentences, and share other amounts of words
 with their answers. Each drawn query gets a weight by which the exam has the real queries' shares of lengths, kinds and
@@ -117,7 +117,7 @@ class Weighted:
 
     @property
     def line(self) -> str:
-        """What was done, in a sentence."""
+        """The weighting in a sentence."""
         count = len(self.task.queries)
         fact = f"weighted by how your {self.real:,} queries look (length, kind, words in common)"
         rest = f"; queries that look like none of the exam's: {self.unlike:,}" if self.unlike else ""

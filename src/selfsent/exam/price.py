@@ -64,7 +64,7 @@ class Price:
 
     @property
     def cells(self) -> list[str]:
-        """As shown in a table: seconds, milliseconds, megabytes, megabytes, what it needs."""
+        """Cells of a table: seconds, milliseconds, megabytes, megabytes, needs."""
         return [*map(significant, (self.encoding, self.query, self.index, self.memory)), self.needs]
 
 

@@ -196,7 +196,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def encoders_in(model: str) -> list[str]:
-    """The encoders in the name of a search, without words and passages; those of directories and hub ids.
+    """The encoders of directories and hub ids in the name of a search, without words and passages.
 
     Example:
         >>> encoders_in("bundled+words+passages:60"), encoders_in("bm25"), encoders_in("bundled+rerank:sent/minilm")

@@ -139,7 +139,7 @@ class IndexFiles:
         Args:
             db: a connection.
             max_size: maximum size in bytes of an index to verify.
-            whole: whether to read files that have the size and the time of change which they had with their checksum.
+            whole: whether to read files whose size and time of change are as recorded with their checksum, too.
 
         Raises:
             DataError: a file has changed.
@@ -167,7 +167,7 @@ class IndexFiles:
         if not busy:
             [version] = db.execute("SELECT version FROM state").fetchone()
             about, stats, others = read_json(self.path / SUMS), self._stats(), self.manifest["files"][1:]
-            known = about.get("stats", {})  # nobody changes the vectors of a segment version
+            known = about.get("stats", {})  # vectors of a segment version never change
             sums = {name: about["sums"][name] for name in others if name in known and known[name] == stats.get(name)}
             sums |= checksums(self.path, [name for name in others if name not in sums])
             sums[self.rows.name] = _checksum(self.rows)

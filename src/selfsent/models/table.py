@@ -109,7 +109,7 @@ class Table:
     sizes: tuple[int, ...] = ()
     space = ""
     known_fingerprint = "", ""
-    """What a fingerprint depends on besides the numbers, when it was computed, and the fingerprint."""
+    """The inputs of a fingerprint besides the numbers, its time, and the fingerprint."""
 
     def __init__(self, tokenizer: Tokenizer, rows: Rows, after: Sequence[Module] = ()) -> None:
         self.longest = int((tokenizer.truncation or {}).get("max_length", LONGEST))

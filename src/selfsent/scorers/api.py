@@ -19,7 +19,7 @@ ADDRESS = "OPENAI_BASE_URL"
 _BATCH = 64
 """Maximum number of texts sent together."""
 _LARGEST = 1 << 26
-"""Bytes of an answer that are read at most."""
+"""Maximum size of an answer in bytes."""
 _TOO_LARGE = (400, 413)
 """Statuses with which servers refuse too many texts."""
 _ODD = (ValueError, RecursionError, TypeError, KeyError, IndexError)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from selfsent.data.corpus.passages import check_passages, split_passages
 from selfsent.data.vector_files import Vectors, inner
-from selfsent.scorers.scorer import Scorer, SearchScorer
+from selfsent.scorers.scorer import QueryRows, Scorer, SearchScorer, TextRows
 
 _NAMED = re.compile(r"(.+)\+passages:(\d+)(.*)")
 
@@ -47,31 +47,18 @@ class InPassages(SearchScorer):
         self.scorer, self.words, self.measure = scorer, words, f"{scorer.measure}max"
         self.texts_read, self.lexical_weight = scorer.texts_read, scorer.lexical_weight
 
-    def query_document_vectors(
-        self, queries: Sequence[str], texts: Sequence[str], search: bool = False
-    ) -> tuple[Any, Any]:
-        """Rows for queries and documents, with the score of the best passage as inner product.
-
-        Raises:
-            DataError: no search, but texts that are alike.
-        """
-        self.check_search(search)
+    def search_rows(self, queries: Sequence[str], texts: Sequence[str]) -> tuple[Any, Any]:
+        """Rows for queries and documents, with the score of the best passage as inner product."""
         parts = [split_passages(text, self.words) or [text] for text in texts]
         flat = [part for own in parts for part in own]
-        asked, held = self.scorer.query_document_vectors(queries, flat, search)
+        asked, held = self.scorer.query_document_vectors(queries, flat, search=True)
         self.broken = self.scorer.broken
         ends = np.cumsum([0, *map(len, parts)])
         return _Queries(asked), _Documents(held, ends)
 
 
-@dataclass(frozen=True)
-class _Queries:
+class _Queries(QueryRows):
     """Rows of queries, as the scorer makes them."""
-
-    rows: Any
-
-    def __getitem__(self, rows: slice) -> _Queries:
-        return _Queries(self.rows[rows])
 
     def __matmul__(self, other: _Documents) -> Vectors:
         """(q, n) the score of each document's best passage."""
@@ -80,13 +67,8 @@ class _Queries:
 
 
 @dataclass(frozen=True)
-class _Documents:
+class _Documents(TextRows):
     """Rows of passages, and where the passages of each document end."""
 
     parts: Any
     ends: NDArray[np.int64]
-
-    @property
-    def T(self) -> _Documents:  # noqa: N802 - as in numpy
-        """Itself: `@` transposes the right side."""
-        return self

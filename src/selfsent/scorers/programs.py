@@ -16,7 +16,7 @@ from selfsent.data.vector_files import Vectors, inner, unit
 from selfsent.errors import DataError
 from selfsent.lexical.hybrid import top_k
 from selfsent.scorers.lexical import Hybrid, HybridRows
-from selfsent.scorers.scorer import Scorer, SearchScorer
+from selfsent.scorers.scorer import QueryRows, Scorer, SearchScorer, TextRows
 
 NEAREST = 10
 """Nearest texts that make a hub: chosen on dev queries (docs/log), as the following."""
@@ -73,20 +73,14 @@ class Program(SearchScorer):
         self.scorer, self.kind, self.share, self.measure = scorer, kind, share, f"{scorer.measure}+{kind}:{share:g}"
         self.texts_read, self.lexical_weight = scorer.texts_read, scorer.lexical_weight
 
-    def query_document_vectors(
-        self, queries: Sequence[str], texts: Sequence[str], search: bool = False
-    ) -> tuple[Any, Any]:
-        """Rows for queries and texts, with scores as inner products.
-
-        Raises:
-            DataError: no search, but texts that are alike.
-        """
-        self.check_search(search)
-        asked, held = self.scorer.query_document_vectors(queries, texts, search)
+    def search_rows(self, queries: Sequence[str], texts: Sequence[str]) -> tuple[Any, Any]:
+        """Rows for queries and texts, with scores as inner products."""
+        asked, held = self.scorer.query_document_vectors(queries, texts, search=True)
         documents = _Documents(held, self.share)
         if self.kind == "sentences":
             own = [split_sentences(text) or [text] for text in texts]
-            _, parts = self.encoder.query_document_vectors(queries[:1], [part for each in own for part in each], search)
+            flat = [part for each in own for part in each]
+            _, parts = self.encoder.query_document_vectors(queries[:1], flat, search=True)
             documents = replace(documents, parts=parts, starts=np.cumsum([0, *map(len, own)])[:-1])
         elif self.kind == "hubs":
             documents = replace(documents, crowds=crowds_of(_vectors(held)))
@@ -115,8 +109,8 @@ def _vectors(rows: Any) -> Vectors:
 
 
 @dataclass(frozen=True)
-class _Documents:
-    """Rows of texts, and what their program needs.
+class _Documents(TextRows):
+    """Rows of texts, and the inputs of their program.
 
     Args:
         rows: as the search makes them.
@@ -132,20 +126,9 @@ class _Documents:
     starts: NDArray[np.int64] | None = None
     crowds: Vectors | None = None
 
-    @property
-    def T(self) -> _Documents:  # noqa: N802 - as in numpy
-        """Itself: `@` transposes the right side."""
-        return self
 
-
-@dataclass(frozen=True)
-class _Queries:
+class _Queries(QueryRows):
     """Rows of queries, as the search makes them."""
-
-    rows: Any
-
-    def __getitem__(self, rows: slice) -> _Queries:
-        return _Queries(self.rows[rows])
 
     def __matmul__(self, other: _Documents) -> Vectors:
         """(q, n) scores."""

@@ -79,17 +79,10 @@ class Reranked(SearchScorer):
         words = f"+{weight:g}bm25" if (weight := reranker.lexical_weight) else ""
         self.measure = f"{self.first.measure}>{second.measure}{words}@{reranker.candidates}"
 
-    def query_document_vectors(
-        self, queries: Sequence[str], texts: Sequence[str], search: bool = False
-    ) -> tuple[Any, Any]:
-        """Rows for queries and texts, with scores as inner products.
-
-        Raises:
-            DataError: no search, but texts that are alike.
-        """
-        self.check_search(search)
+    def search_rows(self, queries: Sequence[str], texts: Sequence[str]) -> tuple[Any, Any]:
+        """Rows for queries and texts, with scores as inner products."""
         bm25 = bm25_of(queries, texts)
-        first_queries, first_texts = self.first.query_document_vectors(queries, texts, search)
+        first_queries, first_texts = self.first.query_document_vectors(queries, texts, search=True)
         asked = _Rows(self.reranker, first_queries, queries, bm25.queries)
         return asked, _Rows(self.reranker, first_texts, texts, bm25.texts)
 

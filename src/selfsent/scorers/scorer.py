@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -54,7 +56,7 @@ class Scorer:
         self.lexical_weight = SEARCH_WEIGHT["transformer"]
         """Weight of BM25 relative to its cosine."""
         self.remote = ""
-        """The address and model of an API that encodes; empty for what is computed here."""
+        """The address and model of an API that encodes; empty if vectors are computed here."""
         self.texts_read = TextsRead()
         """The record of the texts that the model was trained on."""
         self._rows: dict[str, int] = {}
@@ -158,17 +160,24 @@ class Scorer:
         write_vectors(path, list(self._rows), self._vectors[: len(self._rows)], **about)
 
 
-class SearchScorer(Scorer):
+class SearchScorer(Scorer, ABC):
     """A scorer that ranks the documents of a search, and compares no texts that are alike."""
 
-    def check_search(self, search: bool) -> None:
-        """Refuse anything but a search.
+    def query_document_vectors(
+        self, queries: Sequence[str], texts: Sequence[str], search: bool = False
+    ) -> tuple[Any, Any]:
+        """Rows for queries and texts, with scores as inner products.
 
         Raises:
-            DataError: no search.
+            DataError: no search, but texts that are alike.
         """
         if not search:
             raise self._unfit()
+        return self.search_rows(queries, texts)
+
+    @abstractmethod
+    def search_rows(self, queries: Sequence[str], texts: Sequence[str]) -> tuple[Any, Any]:
+        """Rows for queries and texts of a search, with scores as inner products."""
 
     def similarity(self, left: Sequence[str], right: Sequence[str]) -> Floats:
         """Unsupported.
@@ -180,6 +189,25 @@ class SearchScorer(Scorer):
 
     def _unfit(self) -> DataError:
         return DataError(f"{self.name} ranks the documents of a search, so this task cannot use it")
+
+
+@dataclass(frozen=True)
+class QueryRows:
+    """Rows of queries of another scorer; a subclass defines their product with `TextRows`."""
+
+    rows: Any
+
+    def __getitem__(self, rows: slice) -> Self:
+        return replace(self, rows=self.rows[rows])
+
+
+class TextRows:
+    """Rows of texts on the right side of a product."""
+
+    @property
+    def T(self) -> Self:  # noqa: N802 - as in numpy
+        """Itself: `@` transposes the right side."""
+        return self
 
 
 class PairScorer(Scorer):

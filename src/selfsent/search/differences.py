@@ -22,7 +22,7 @@ _NEGATION = re.compile(
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 _TOLD_APART = re.compile(r"\w+")
 _BEGINS = re.compile(r"(?:^|[.!?:;…]|\n)[\s\"'“”„«»(\[*-]*$")
-"""What stands before the first word of a sentence."""
+"""The characters before the first word of a sentence."""
 _COMPARED, _CHANGES, _LONGEST = 600, 6, 60
 """Tokens that are compared after the first difference, changes that are told, and characters of each side of one."""
 
@@ -87,7 +87,7 @@ def names_in(texts: Iterable[str]) -> set[str]:
 
 
 def is_reordered(one: str, other: str) -> bool:
-    """Whether two texts have words in another order, by those that both have once.
+    """Whether two texts have words in another order, by the words that occur once in both.
 
     Example:
         >>> is_reordered("from Rome to Paris", "from Paris to Rome"), is_reordered("Rome or Paris", "not Rome, Paris")

@@ -83,7 +83,7 @@ class Precision:
 
 @dataclass(frozen=True)
 class Neighbours:
-    """A sample of texts and what is nearest to them.
+    """A sample of texts and their nearest neighbours.
 
     Args:
         scores: (sample, NEIGHBOURS) largest similarities to other texts, best first.

@@ -6,13 +6,13 @@ import glob
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -235,26 +235,34 @@ def encode_corpus(
     """
     model = open_encoder(model)
     shape = len(corpus), model.embedding_size
-    advance, done = progress.counting("reading vectors" if file else "encoding", len(corpus)), 0
-    vectors = np.empty((0, 0) if on_disk else shape, np.float32)
-    with ExitStack() as opened:
-        held = opened.enter_context(_temporary()) if on_disk else None
+    advance = progress.counting("reading vectors" if file else "encoding", len(corpus))
+
+    def blocks() -> Iterator[NDArray[np.float32]]:
         for block in corpus_vectors(model, corpus, file):
-            if held is None:
-                vectors[done : done + len(block)] = unit(block)
-            else:
-                # A page of a mapped file that finds no room on the disk would end the process.
-                with output_errors(Path(tempfile.gettempdir())):
-                    held.write(unit(block).tobytes())
-                    held.flush()
-            done += len(block)
+            yield unit(block)
             advance(len(block))
-        return vectors if held is None or not done else np.memmap(held, np.float32, "r", shape=shape)
+
+    if on_disk and len(corpus):
+        return _mapped(blocks(), shape)
+    vectors, done = np.empty(shape, np.float32), 0
+    for block in blocks():
+        vectors[done : done + len(block)] = block
+        done += len(block)
+    return vectors
 
 
-def _temporary() -> IO[bytes]:
-    with output_errors(Path(tempfile.gettempdir())):
-        return tempfile.TemporaryFile(prefix="selfsent-")
+def _mapped(blocks: Iterable[NDArray[np.float32]], shape: tuple[int, int]) -> NDArray[np.float32]:
+    """The rows of blocks in a temporary file, mapped."""
+    folder = Path(tempfile.gettempdir())
+    with ExitStack() as opened:
+        with output_errors(folder):
+            file = opened.enter_context(tempfile.TemporaryFile(prefix="selfsent-"))
+        for block in blocks:
+            # A page of a mapped file that finds no room on the disk would end the process.
+            with output_errors(folder):
+                file.write(block.tobytes())
+                file.flush()
+        return np.memmap(file, np.float32, "r", shape=shape)
 
 
 def corpus_vectors(
@@ -286,12 +294,9 @@ def corpus_vectors(
         rows = np.asarray(inputs.corpus_rows[input_rows])
         if stored is not None and stored != (expected := _texts(corpus, rows)):
             stored = clean(stored)[0]  # a table that an engine encoded has its texts as they were
-            if (
-                row := next((i for i, (one, other) in enumerate(zip(expected, stored)) if one != other), None)
-            ) is not None:
-                raise DataError(
-                    f"{file.path} holds vectors of another corpus: row {done + row} is {stored[row][:60]!r}"
-                )
+            for row, (text, other) in enumerate(zip(expected, stored, strict=True), done):
+                if text != other:
+                    raise DataError(f"{file.path} holds vectors of another corpus: row {row} is {other[:60]!r}")
         if not (finite := np.isfinite(vectors).all(1)).all():
             raise DataError(f"{file.path} holds numbers that are not finite in row {done + int(np.argmin(finite))}")
         if len(filled := np.flatnonzero(rows >= 0)):

@@ -65,7 +65,7 @@ def application(
         token: that clients must send; None for none.
         names: the host names that requests may carry; none for any. A page of elsewhere can point its own name at this
             machine, and so read what only this machine may.
-        judging: keeps what is said of hits; None where nobody is asked.
+        judging: keeps judgements of hits; None without them.
     """
     return _Application(_Service(engine, limits, token, names, judging))
 
@@ -131,7 +131,7 @@ class _Service:
         return JSONResponse({"model": self._engine.model, "hits": hits, **about, **judged})
 
     async def _judge(self, request: Request) -> Response:
-        """A judgement, kept: what a form or a script of another site could send is refused without a token, too."""
+        """Keep a judgement; requests that a form or script of another site could send are refused, token or not."""
         assert self._judging is not None
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             raise HTTPException(415, "a judgement is sent as application/json")

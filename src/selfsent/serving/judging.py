@@ -1,4 +1,4 @@
-"""Judgements of hits by those who search: `serve --judge`."""
+"""Judgements of hits on the search page: `serve --judge`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LONGEST = 1000
 
 
 class Judging:
-    """What people say of the hits of an index, kept in a file.
+    """Judgements of the hits of an index, kept in a file.
 
     Args:
         index: with ids. Nothing but its ids and the queries gets into the file.
