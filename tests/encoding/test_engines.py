@@ -287,7 +287,7 @@ def test_what_cannot_be_is_told_in_a_line(tmp_path):
 
 
 def test_names_are_no_guard_of_a_table_whose_texts_lie_apart(tmp_path):
-    with pytest.raises(SettingsError, match="guard=names tells names by all texts at once"):
+    with pytest.raises(SettingsError, match="guard=names needs all texts in one place"):
         deduplicate(encoding.local(), "tickets", str(tmp_path / "clean"), guard=["names"])
 
 

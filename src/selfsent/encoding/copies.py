@@ -150,8 +150,8 @@ def deduplicate(
     """
     check_dedup("near", "first", guard, threshold)
     if "names" in guard:
-        problem = "guard=names tells names by all texts at once, which lie in one place for selfsent dedup alone"
-        raise SettingsError(f"{problem}: leave it out")
+        problem = "guard=names needs all texts in one place, to tell names"
+        raise SettingsError(f"{problem}: use selfsent dedup, or leave it out")
     cleaners = names_of_cleaners(clean)
     kind = _kind_of_ids(rows_of(source).schema, source, text_column, id_column)
     for name in ("unique", "families"):
