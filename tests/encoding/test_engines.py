@@ -259,6 +259,35 @@ def test_a_job_that_stopped_goes_on(tmp_path, few):
         deduplicate(run, source, str(tmp_path / "out"))
 
 
+def test_a_job_that_stopped_begins_again_with_other_options(tmp_path, few):
+    source, done = write_rows(tmp_path / "rows", texts_of(80), [*range(80)]), []
+
+    def stopping(sources, step, output, by=None):
+        done.append(type(step).__name__)
+        if done == ["_Read", "_Distinct"]:
+            raise RuntimeError("the cluster is gone")
+        encoding.local()(sources, step, output, by)
+
+    with pytest.raises(RuntimeError):
+        deduplicate(stopping, source, str(tmp_path / "out"))
+    deduplicate(stopping, source, str(tmp_path / "out"), threshold=0.9)
+    assert done[2] == "_Read"
+
+
+def test_a_guard_keeps_copies_apart_as_on_one_machine(tmp_path, few):
+    texts = [f"Printer {number} on the second floor does not answer at all today" for number in (42, 42, 43)]
+    texts = [*texts, "Printer 42 on the second floor does not answer at all today, sadly", *texts_of(30)]
+    source = write_rows(tmp_path / "rows", texts, [*range(len(texts))])
+    for guard in ([], ["numbers"], ["order"]):
+        kept = deduplicate(encoding.local(), source, str(tmp_path / f"out{guard}"), guard=guard).kept
+        assert kept == len(selfsent.dedup(selfsent.read_corpus(source), guard=guard).kept), guard
+    numbers, free = (
+        pq.read_table(tmp_path / f"out{guard}" / "unique")["id"].to_pylist() for guard in (["numbers"], [])
+    )
+    assert 2 in numbers
+    assert 2 not in free
+
+
 def test_what_cannot_be_is_told_in_a_line(tmp_path):
     source, run = write_rows(tmp_path / "rows", ["a b", "b c", "c d"], [1, 2, 1]), encoding.local()
     with pytest.raises(CorpusError, match="ids of a part occur twice, such as 1"):

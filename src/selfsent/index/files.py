@@ -168,7 +168,7 @@ class IndexFiles:
             [version] = db.execute("SELECT version FROM state").fetchone()
             about, stats, others = read_json(self.path / SUMS), self._stats(), self.manifest["files"][1:]
             known = about.get("stats", {})  # vectors of a segment version never change
-            sums = {name: about["sums"][name] for name in others if name in known and known[name] == stats.get(name)}
+            sums = {name: about["sums"][name] for name in others if name in known}
             sums |= checksums(self.path, [name for name in others if name not in sums])
             sums[self.rows.name] = _checksum(self.rows)
             write_json(self.path / SUMS, signed({"version": version, "sums": sums, "stats": stats}))

@@ -67,7 +67,7 @@ def test_unknown_ids_are_told(table, tmp_path):
 @pytest.mark.parametrize(
     ("name", "rows"),
     [
-        ("mine.csv", "query,id,relevant\nred,7,1\nred,8,0\nboats,9,2\nboats,11,yes\nhorse,11,0\n"),
+        ("mine.csv", "query,id,relevant\nred,7,1\nred,8,0\nboats,9,2\nboats,9,1\nboats,11,yes\nhorse,11,0\n"),
         ("mine.tsv", "query\tid\trelevant\nred\t7\t1\nred\t8\t0\nboats\t9\t2\nboats\t11\tyes\nhorse\t11\t0\n"),
         (
             "mine.jsonl",
