@@ -27,6 +27,7 @@ from without_torch import measured
 
 from selfsent.files import read_json, write_json
 from selfsent.index import Index
+from selfsent.index.files import IndexFiles
 
 OUTPUT = Path(__file__).parents[1] / "docs" / "results" / "speed" / "index.json"
 COLUMNS = ("--text-column", "text", "--id-column", "id", "--language", "english")
@@ -40,7 +41,7 @@ def build_command(texts: Path, output: Path) -> list[str]:
 
 def recall(index: Index) -> dict[str, float]:
     """Recall of the ten nearest of a thousand texts at the index's own number of lists, and the texts compared."""
-    ivf = index._files.ivf
+    ivf = IndexFiles(index.path).ivf
     assert ivf is not None
     vectors, draw = ivf.take(np.arange(len(ivf))), np.random.default_rng(5)
     rows = np.sort(draw.permutation(len(ivf))[:QUERIES])

@@ -3,6 +3,7 @@ import os
 import sqlite3
 import threading
 import zlib
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -12,14 +13,19 @@ from naive import words as naive
 from selfsent.data.corpus import read_corpus
 from selfsent.data.vector_files import VectorsFile
 from selfsent.errors import DataError, OutputError, SelfsentError, SettingsError
-from selfsent.index import Index, snapshot, write_index, writer
-from selfsent.index.files import MANIFEST, SUMS, condition
+from selfsent.index import Index, compaction, write_index
+from selfsent.index.conditions import condition
+from selfsent.index.files import MANIFEST, SUMS, IndexFiles
+from selfsent.index.limits import LIMITS, IndexLimits
+from selfsent.index.rows import PostingsWriter, RowWriter
+from selfsent.index.snapshot import Snapshot
 from selfsent.index.writer import check_index_output
 from selfsent.integrity import signed
 from selfsent.lexical import Analyzer
 from selfsent.models.encoding import encode
 from selfsent.models.fingerprint import fingerprint
 from selfsent.search import encode_to_file, search
+from selfsent.search.ivf import IVF
 
 TICKETS = [
     {"id": "t0", "team": "sales", "n": 1, "open": True, "created": "2024-01-09 10:00", "text": "ba de fi"},
@@ -32,28 +38,37 @@ CARRIED = ("id", "team", "n", "open", "created")
 
 
 @pytest.fixture(params=["in the database", "in lists"])
-def small(request, monkeypatch):
-    """Sizes that put the vectors of tests into the database, or those of an index as it is made into lists."""
-    if request.param == "in lists":
-        monkeypatch.setattr(writer, "MAX_UNINDEXED", 20)
-        monkeypatch.setattr(snapshot, "FEW", 3)
+def limits(request):
+    """Limits that leave the vectors of tests in the database, or put those of a new index into lists."""
+    return LIMITS if request.param == "in the database" else IndexLimits(max_unindexed=20, max_compared=3)
 
 
 @pytest.fixture
 def made(encoder, tmp_path):
     """Makes an index of rows."""
 
-    def make(rows=TICKETS, metadata_columns=CARRIED, id_column="id", name="i", **how):
+    def make(rows=TICKETS, metadata_columns=CARRIED, id_column="id", name="i", limits=LIMITS, **how):
         corpus = read_corpus(rows, metadata_columns=metadata_columns, cache=tmp_path / "cache", min_rows=1, **how)
-        write_index(encoder, corpus, tmp_path / name, "name", fingerprint(encoder), id_column=id_column)
-        return Index(tmp_path / name)
+        write_index(encoder, corpus, tmp_path / name, "name", fingerprint(encoder), id_column=id_column, limits=limits)
+        return Index(tmp_path / name, limits)
 
     return make
 
 
+@pytest.fixture
+def built(encoder, tmp_path):
+    """Builds an index of a corpus."""
+
+    def build(corpus, limits=LIMITS, **how):
+        write_index(encoder, corpus, tmp_path / "i", "name", fingerprint(encoder), limits=limits, **how)
+        return Index(tmp_path / "i", limits)
+
+    return build
+
+
 def texts_of(index):
     """All rows of an index, as the database holds them."""
-    with sqlite3.connect(index._files.rows) as db:
+    with sqlite3.connect(IndexFiles(index.path).rows) as db:
         return [text for (text,) in db.execute("SELECT text FROM inputs JOIN texts USING(doc_id) ORDER BY number")]
 
 
@@ -74,11 +89,11 @@ def more(sentences, tmp_path_factory):
     return read_corpus(path, metadata_columns=("id",), cache=path.parent, min_rows=1)
 
 
-@pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("weight", [0, 0.5, 3])
-def test_an_index_ranks_as_a_search_of_the_texts(encoder, rows, sentences, tmp_path, weight):
-    assert write_index(encoder, rows, tmp_path / "i", "name", fingerprint(encoder), id_column="id") == (40, 0, 0)
-    index = Index(tmp_path / "i")
+def test_an_index_ranks_as_a_search_of_the_texts(encoder, rows, sentences, tmp_path, weight, limits):
+    how = {"id_column": "id", "limits": limits}
+    assert write_index(encoder, rows, tmp_path / "i", "name", fingerprint(encoder), **how) == (40, 0, 0)
+    index = Index(tmp_path / "i", limits)
     index.check_model(fingerprint(encoder), "name")
     queries = [sentences[3], sentences[60], "ba de fi", "nothing of it"]
     found = index.search(encode(encoder, queries), 5, queries, weight)
@@ -91,9 +106,8 @@ def test_an_index_ranks_as_a_search_of_the_texts(encoder, rows, sentences, tmp_p
     assert sorted(path.name for path in tmp_path.iterdir()) == ["i"]
 
 
-def test_words_are_those_of_all_texts(encoder, rows, sentences, tmp_path):
-    write_index(encoder, rows, tmp_path / "i", "name", fingerprint(encoder), language="none")
-    index, terms = Index(tmp_path / "i"), [Analyzer()(text) for text in sentences[:40]]
+def test_words_are_those_of_all_texts(encoder, rows, sentences, built):
+    index, terms = built(rows, language="none"), [Analyzer()(text) for text in sentences[:40]]
     [everything] = index.search(encode(encoder, ["ba de de fi xq"]), 60, ["ba de de fi xq"])
     shared = [naive.bm25_share(Analyzer()("ba de de fi xq"), terms[hit.row], terms) for hit in everything]
     assert [hit.lexical_score for hit in everything] == pytest.approx(shared, abs=1e-5)
@@ -101,43 +115,35 @@ def test_words_are_those_of_all_texts(encoder, rows, sentences, tmp_path):
     assert {hit.lexical_score for hit in index.search(encode(encoder, ["ba"]), 5)[0]} == {0}
 
 
-@pytest.mark.usefixtures("small")
-def test_the_best_by_words_are_candidates(encoder, rows, sentences, tmp_path, monkeypatch):
-    monkeypatch.setattr(snapshot, "CANDIDATES", 1)
-    write_index(encoder, rows, tmp_path / "i", "name", fingerprint(encoder), min_recall=0.01)
-    index = Index(tmp_path / "i")
+def test_the_best_by_words_are_candidates(encoder, rows, sentences, built, limits):
+    index = built(rows, replace(limits, candidates=1), min_recall=0.01)
     far = sentences[int(np.argmin(encode(encoder, sentences[:40]) @ encode(encoder, [sentences[5]])[0]))]
     [[best]] = index.search(encode(encoder, [sentences[5]]), 1, [far], lexical_weight=100)
     assert index.texts([best]) == [far]
 
 
-@pytest.mark.usefixtures("small")
 @pytest.mark.parametrize(("candidates", "more"), [(8, 0), (300, 1)], ids=["same words", "nearly the same"])
 @pytest.mark.parametrize("weight", [30, 1000])
 def test_cosines_decide_among_texts_with_nearly_the_same_words(
-    encoder, tmp_path, monkeypatch, candidates, more, weight
+    encoder, tmp_path, built, limits, candidates, more, weight
 ):
-    monkeypatch.setattr(snapshot, "CANDIDATES", candidates)
     draw, words = np.random.default_rng(0), ["ba", "de", "fi", "ko", "mi", "la"]
     texts = [" ".join([*draw.permutation(words), *["nu"] * (more * i // 3)]) for i in range(60)]
     corpus = read_corpus([*texts, "po ri"], cache=tmp_path / "cache", min_rows=1)
-    write_index(encoder, corpus, tmp_path / "i", "name", fingerprint(encoder), min_recall=1, language="none")
-    queries = ["fi", "la ko"]
-    found = Index(tmp_path / "i").search(encode(encoder, queries), 5, queries, weight)
+    index, queries = (
+        built(corpus, replace(limits, candidates=candidates), min_recall=1, language="none"),
+        ["fi", "la ko"],
+    )
+    found = index.search(encode(encoder, queries), 5, queries, weight)
     exact = search(encoder, corpus, queries, 5, lexical_weight=weight, language="none")
     assert [[hit.row for hit in mine] for mine in found] == [[hit.row for hit in each] for each in exact]
     np.testing.assert_allclose([hit[1:4] for hit in found[0]], [hit[1:4] for hit in exact[0]], atol=1e-3)
 
 
-def test_no_vectors_are_searched_where_words_decide(encoder, rows, sentences, tmp_path, monkeypatch):
-    monkeypatch.setattr(writer, "MAX_UNINDEXED", 20)
-    write_index(encoder, rows, tmp_path / "i", "name", fingerprint(encoder))
-    index, queries = Index(tmp_path / "i"), [sentences[3], sentences[7]]
-    vectors, searched = encode(encoder, queries)[::-1], []
-    whole = index._files.ivf.search
-    monkeypatch.setattr(
-        index._files.ivf, "search", lambda asked, *how: searched.append(len(asked)) or whole(asked, *how)
-    )
+def test_no_vectors_are_searched_where_words_decide(encoder, rows, sentences, built, monkeypatch):
+    index, queries = built(rows, IndexLimits(max_unindexed=20)), [sentences[3], sentences[7]]
+    vectors, searched, whole = encode(encoder, queries)[::-1], [], IVF.search
+    monkeypatch.setattr(IVF, "search", lambda ivf, asked, *how: searched.append(len(asked)) or whole(ivf, asked, *how))
     hits = index.search(vectors, 1, queries, lexical_weight=1000)
     assert [[hit.row for hit in each] for each in hits] == [[3], [7]]
     assert not searched
@@ -167,10 +173,9 @@ def test_no_vectors_are_searched_where_words_decide(encoder, rows, sentences, tm
         ("team=nobody", ""),
     ],
 )
-def test_conditions_hold_before_texts_are_ranked(encoder, made, where, ids, monkeypatch):
-    for few in (10, 0):
-        monkeypatch.setattr(snapshot, "FEW", few)
-        index = made(name=f"i{few}")
+def test_conditions_hold_before_texts_are_ranked(encoder, made, where, ids):
+    for max_compared in (10, 0):
+        index = made(name=f"i{max_compared}", limits=IndexLimits(max_compared=max_compared))
         [hits] = index.search(encode(encoder, ["ba de fi"]), 5, ["ba de fi"], where=where)
         assert sorted(hit.id for hit in hits) == ids.split()
     again = {row["id"]: row["repeats"] for row in index.describe(hits, where)}
@@ -197,9 +202,9 @@ def test_names_of_columns_are_no_sql():
     assert condition(['x"; DROP=1', "team=2"], columns) == ("(0 OR c0 IN (?)) AND (0 OR c2 IN (?))", ["1", "2"])
 
 
-@pytest.mark.usefixtures("small")
-def test_a_row_takes_the_place_of_those_with_its_id(encoder, made, sentences, tmp_path):
-    index = made([{**TICKETS[0], "id": f"t{n}", "text": text} for n, text in enumerate(sentences[:30])])
+def test_a_row_takes_the_place_of_those_with_its_id(encoder, made, sentences, limits):
+    first = [{**TICKETS[0], "id": f"t{n}", "text": text} for n, text in enumerate(sentences[:30])]
+    index = made(first, limits=limits)
     changed = [
         {**TICKETS[0], "id": "t3", "text": "pa pe pi"},
         {**TICKETS[0], "id": "t4", "text": ""},
@@ -221,15 +226,16 @@ def test_a_row_takes_the_place_of_those_with_its_id(encoder, made, sentences, tm
         metadata_columns=("id",),
         id_column=None,
         name="again",
+        limits=limits,
     )
     [mine], [theirs] = (each.search(vectors[:1], 9, ["pa pe pi"], 0.5) for each in (index, exact))
     assert index.texts(mine) == exact.texts(theirs)
     np.testing.assert_allclose([hit.lexical_score for hit in mine], [hit.lexical_score for hit in theirs], atol=1e-6)
 
 
-@pytest.mark.usefixtures("small")
-def test_deleted_rows_are_gone(encoder, made, sentences):
-    index = made([{**TICKETS[0], "id": n, "text": text} for n, text in enumerate([*sentences[:30], sentences[7]])])
+def test_deleted_rows_are_gone(encoder, made, sentences, limits):
+    first = [{**TICKETS[0], "id": n, "text": text} for n, text in enumerate([*sentences[:30], sentences[7]])]
+    index = made(first, limits=limits)
     assert index.delete([3, "7", "nobody", 99]) == 2
     vectors = encode(encoder, [sentences[3], sentences[7]])
     found, same = index.search(vectors, 40, [sentences[3], sentences[7]])
@@ -248,37 +254,35 @@ def test_deleted_rows_are_gone(encoder, made, sentences):
         made(name="plain", id_column=None).delete(["t1"])
 
 
-@pytest.mark.usefixtures("small")
-def test_a_compacted_index_is_as_one_made_anew(encoder, made, sentences, tmp_path):
-    index = made([{**TICKETS[0], "id": n, "text": text} for n, text in enumerate(sentences[:40])])
+def test_a_compacted_index_is_as_one_made_anew(encoder, made, sentences, limits):
+    index = made([{**TICKETS[0], "id": n, "text": text} for n, text in enumerate(sentences[:40])], limits=limits)
     index.delete(range(0, 10, 3))
     index.upsert([{**TICKETS[1], "id": n, "text": sentences[n]} for n in (40, 41)], encoder)
     queries = [sentences[3], sentences[41], "ba de"]
     vectors = encode(encoder, queries)
-    before, files = index.search(vectors, 50, queries), index._files.manifest["files"]
+    before, files = index.search(vectors, 50, queries), IndexFiles(index.path).manifest["files"]
     index.compact()
     after = index.search(vectors, 50, queries)
-    assert index._files.manifest["files"] != files
+    assert IndexFiles(index.path).manifest["files"] != files
     assert [[hit[:1] + hit[4:] for hit in hits] for hits in after] == [
         [hit[:1] + hit[4:] for hit in hits] for hits in before
     ]
     for mine, theirs in zip(after, before, strict=True):
         np.testing.assert_allclose([hit[1:4] for hit in mine], [hit[1:4] for hit in theirs], atol=1e-6)
-    with sqlite3.connect(index._files.rows) as db:
+    with sqlite3.connect(IndexFiles(index.path).rows) as db:
         assert db.execute("SELECT COUNT(*) FROM tombstones").fetchone() == (0,)
         assert db.execute("SELECT COUNT(*), COUNT(DISTINCT term) FROM postings").fetchone()[0] > 0
     assert sorted(path.name for path in index.path.parent.iterdir()) == ["cache", "i"]
     assert index.rows == 42
 
 
-@pytest.mark.parametrize(("name", "value"), [("MAX_TOMBSTONES_SHARE", 20), ("MAX_UNINDEXED", 0), ("MAX_BLOCKS", 1)])
-def test_an_index_compacts_itself(encoder, made, sentences, monkeypatch, name, value):
-    monkeypatch.setattr(writer, name, value)
-    monkeypatch.setattr(writer, "UNINDEXED_SHARE", 1000)
-    index = made([{**TICKETS[0], "id": n, "text": text} for n, text in enumerate(sentences[:40])])
-    files = index._files.manifest["files"]
+@pytest.mark.parametrize("due", [{"max_tombstones_share": 20}, {"max_unindexed": 0}, {"max_blocks": 1}], ids=str)
+def test_an_index_compacts_itself(encoder, made, sentences, due):
+    rows = [{**TICKETS[0], "id": n, "text": text} for n, text in enumerate(sentences[:40])]
+    index = made(rows, limits=IndexLimits(**due, unindexed_share=1000))
+    files = IndexFiles(index.path).manifest["files"]
     index.upsert([{**TICKETS[1], "id": n, "text": sentences[n + 40]} for n in range(5)], encoder)
-    assert index._files.manifest["files"] != files
+    assert IndexFiles(index.path).manifest["files"] != files
     assert len(index) == 40
 
 
@@ -340,14 +344,13 @@ def test_split_texts_are_found_by_row_and_sentence(encoder, made):
     assert texts_of(index) == ["Ko mi lo.", "La nu po.", "Pa pe.", "Ko mi lo."]
 
 
-@pytest.mark.usefixtures("small")
-def test_a_text_is_found_once_by_its_best_passage(encoder, made, tmp_path):
+def test_a_text_is_found_once_by_its_best_passage(encoder, made, limits):
     long = " ".join(f"ba de fi gu ha ke la mo nu po {'ri sa te' if number == 7 else 'vu wi'}." for number in range(12))
     rows = [
         {"id": "l", "text": long},
         *({"id": f"s{number}", "text": f"ri mo {'ko ' * number}"} for number in range(9)),
     ]
-    index = made(rows, ("id",), passages=25)
+    index = made(rows, ("id",), passages=25, limits=limits)
     assert index.part == "passage"
     assert index.reading["passages"] == 25
     query = "ri sa te"
@@ -378,9 +381,8 @@ def test_rows_are_those_of_the_table(encoder, tmp_path):
         assert [(hit.row, hit.id) for hit in hits] == [(0, ids[0]), (3, ids[1])]
 
 
-def test_rows_without_ids_are_added(encoder, rows, more, sentences, tmp_path):
-    write_index(encoder, rows, tmp_path / "i", "name", fingerprint(encoder))
-    index = Index(tmp_path / "i")
+def test_rows_without_ids_are_added(encoder, rows, more, sentences, built):
+    index = built(rows)
     assert index.upsert(more, encoder) == (20, 1, 0)
     assert (len(index), index.rows) == (60, 42 + 22)
     hits = index.search(encode(encoder, [sentences[3], sentences[45], sentences[59]]), 1)
@@ -391,9 +393,8 @@ def test_rows_without_ids_are_added(encoder, rows, more, sentences, tmp_path):
     ]
 
 
-def test_another_model_columns_or_cleaning_are_refused(encoder, encoder_of, rows, more, sentences, tmp_path):
-    write_index(encoder, rows, tmp_path / "i", "name", fingerprint(encoder))
-    other, index = encoder_of("bert", initializer_range=0.4), Index(tmp_path / "i")
+def test_another_model_columns_or_cleaning_are_refused(encoder, encoder_of, rows, more, sentences, built, tmp_path):
+    other, index = encoder_of("bert", initializer_range=0.4), built(rows)
     with pytest.raises(DataError, match="holds vectors of another model"):
         index.upsert(more, other)
     plain = read_corpus(sentences, metadata_columns=(), cache=tmp_path / "cache")
@@ -414,23 +415,21 @@ def test_another_model_columns_or_cleaning_are_refused(encoder, encoder_of, rows
     assert len(index) == 40
 
 
-def test_whole_or_not_at_all(encoder, rows, more, tmp_path, monkeypatch):
-    output = tmp_path / "i"
-    write_index(encoder, rows, output, "name", fingerprint(encoder))
-    before = {path.name: path.read_bytes() for path in output.iterdir()}
-    index = Index(output)
+def test_whole_or_not_at_all(encoder, rows, more, built, tmp_path, monkeypatch):
+    index, output = built(rows), tmp_path / "i"
+    before = {path.name: path.read_bytes() for path in output.iterdir() if path.suffix in (".json", ".sqlite")}
 
     def killed(*_):
         raise KeyboardInterrupt
 
-    for name in ("replace", "_add_inputs"):
+    for owner, name in ((RowWriter, "replace"), (PostingsWriter, "flush")):
         with monkeypatch.context() as patch:
-            patch.setattr(writer.RowWriter, name, killed)
+            patch.setattr(owner, name, killed)
             with pytest.raises(KeyboardInterrupt):
                 index.upsert(more, encoder)
         assert len(index) == 40
     with monkeypatch.context() as patch:
-        patch.setattr(writer, "_joined", killed)
+        patch.setattr(compaction, "make_lookups", killed)
         with pytest.raises(KeyboardInterrupt):
             index.compact()
     del index
@@ -446,7 +445,7 @@ def test_a_file_of_vectors_saves_encoding(encoder, rows, tmp_path, monkeypatch):
     assert write_index(encoder, rows, tmp_path / "i", "name", "f", file=stored).new == 40
 
 
-def test_places_that_cannot_be_used(encoder, rows, tmp_path):
+def test_places_that_cannot_be_used(rows, built, tmp_path):
     (tmp_path / "file").touch()
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "x").touch()
@@ -455,7 +454,7 @@ def test_places_that_cannot_be_used(encoder, rows, tmp_path):
             check_index_output(tmp_path / path, add=False, overwrite=True)
         with pytest.raises(DataError, match="holds no index: make one with"):
             Index(tmp_path / path)
-    write_index(encoder, rows, tmp_path / "i", "name", "f")
+    built(rows)
     with pytest.raises(OutputError, match="already holds an index: add to it"):
         check_index_output(tmp_path / "i", add=False, overwrite=False)
     check_index_output(tmp_path / "i", add=False, overwrite=True)
@@ -475,7 +474,7 @@ def test_an_index_that_cannot_be_written_is_searched(encoder, made):
         index.path.chmod(0o755)
 
 
-def test_columns_of_another_order_or_look_are_added(encoder, sentences, tmp_path):
+def test_columns_of_another_order_or_look_are_added(encoder, sentences, built, tmp_path):
     def table(name, rows):
         (tmp_path / name).write_text("a,b,text\n" + "".join(f"{a},{b},{text}\n" for a, b, text in rows))
         return tmp_path / name
@@ -485,17 +484,15 @@ def test_columns_of_another_order_or_look_are_added(encoder, sentences, tmp_path
         read_corpus(path, metadata_columns=metadata_columns, cache=tmp_path, min_rows=1)
         for path, metadata_columns in ((first, ("a", "b")), (later, ("b", "a")))
     )
-    write_index(encoder, first, tmp_path / "i", "name", fingerprint(encoder))
-    index = Index(tmp_path / "i")
+    index = built(first)
     index.upsert(later, encoder)
     assert [(told["a"], told["b"]) for told in index.describe([0, 1, 2])] == [("x1", 1), ("x2", 2), ("5", 3)]
 
 
-@pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("large", [False, True])
 @pytest.mark.parametrize("file", [0, 1, MANIFEST])
-def test_a_changed_byte_is_found(encoder, rows, more, tmp_path, monkeypatch, file, large):
-    write_index(encoder, rows, tmp_path / "i", "name", fingerprint(encoder))
+def test_a_changed_byte_is_found(encoder, rows, more, built, tmp_path, limits, file, large):
+    built(rows, limits)
     files = json.loads((tmp_path / "i" / MANIFEST).read_text())["files"]
     if file == 1 and len(files) == 1:
         pytest.skip("all vectors are in the database")
@@ -510,8 +507,7 @@ def test_a_changed_byte_is_found(encoder, rows, more, tmp_path, monkeypatch, fil
     data[len(data) // 2] ^= 4
     path.write_bytes(bytes(data))
     if large:
-        monkeypatch.setattr("selfsent.index.index.VERIFIED_ON_OPENING", 0)
-        index = Index(tmp_path / "i")
+        index = Index(tmp_path / "i", replace(limits, verified_on_opening=0))
         with pytest.raises(DataError, match="damaged"):
             index.upsert(more, encoder)
     else:
@@ -520,12 +516,9 @@ def test_a_changed_byte_is_found(encoder, rows, more, tmp_path, monkeypatch, fil
 
 
 def test_a_write_reads_no_file_again_that_is_as_old_as_its_checksum_and_a_compaction_reads_all(
-    encoder, rows, more, tmp_path, monkeypatch
+    encoder, rows, more, built, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(writer, "MAX_UNINDEXED", 20)
-    write_index(encoder, rows, tmp_path / "i", "name", fingerprint(encoder))
-    monkeypatch.setattr("selfsent.index.index.VERIFIED_ON_OPENING", 0)
-    index = Index(tmp_path / "i")
+    index = built(rows, IndexLimits(max_unindexed=20, verified_on_opening=0))
     vectors = tmp_path / "i" / json.loads((tmp_path / "i" / MANIFEST).read_text())["files"][1]
     data, about = bytearray(vectors.read_bytes()), vectors.stat()
     data[len(data) // 2] ^= 4
@@ -540,10 +533,8 @@ def test_a_write_reads_no_file_again_that_is_as_old_as_its_checksum_and_a_compac
         index.upsert(more, encoder)
 
 
-@pytest.mark.usefixtures("small")
-def test_checksums_are_those_of_the_files_after_every_write(encoder, rows, more, tmp_path):
-    write_index(encoder, rows, tmp_path / "i", "name", fingerprint(encoder))
-    index = Index(tmp_path / "i")
+def test_checksums_are_those_of_the_files_after_every_write(encoder, rows, more, built, tmp_path, limits):
+    index = built(rows, limits)
     for change in (lambda: index.upsert(more, encoder), index.compact, lambda: index.upsert(more, encoder)):
         about = json.loads((tmp_path / "i" / SUMS).read_text())
         files = {name: tmp_path / "i" / name for name in json.loads((tmp_path / "i" / MANIFEST).read_text())["files"]}
@@ -595,9 +586,8 @@ def test_an_index_has_no_files_elsewhere(made, tmp_path, name):
 def test_cosines_that_are_none_are_refused(encoder, made, monkeypatch):
     index, query = made(), encode(encoder, ["ba du"])
     for cosine in (5.4, float("nan")):
-        monkeypatch.setattr(
-            index._snapshot, "take", lambda doc_ids, cosine=cosine: np.tile(cosine * np.sign(query), (len(doc_ids), 1))
-        )
+        damaged = cosine * np.sign(query)
+        monkeypatch.setattr(Snapshot, "take", lambda _, doc_ids, damaged=damaged: np.tile(damaged, (len(doc_ids), 1)))
         with pytest.raises(DataError, match="its vectors are not as they were written"):
             index.search(query, 1)
 

@@ -12,11 +12,13 @@ import tiny
 from forks import told_by
 from selfsent.data.corpus import read_corpus
 from selfsent.files import is_half_written
-from selfsent.index import Index, write_index, writer
+from selfsent.index import Index, write_index
+from selfsent.index.files import IndexFiles
+from selfsent.index.limits import IndexLimits
 from selfsent.models.encoding import encode
 from selfsent.models.fingerprint import fingerprint
 
-TEXTS = tiny.make_sentences(400)
+TEXTS, LIMITS = tiny.make_sentences(400), IndexLimits(max_unindexed=20)
 
 
 def changes(draw, ids):
@@ -43,8 +45,8 @@ def apply(index, encoder, change):
 
 def held(path, encoder):
     """The ids and texts of an index, once every table and every vector has been found to agree."""
-    index = Index(path)
-    with sqlite3.connect(index._files.rows) as db:
+    index = Index(path, LIMITS)
+    with sqlite3.connect(IndexFiles(path).rows) as db:
         assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         rows = db.execute("SELECT c0, text FROM inputs LEFT JOIN texts USING(doc_id)").fetchall()
         assert db.execute("SELECT COUNT(*) FROM texts").fetchone() == (len({text for _, text in rows}),)
@@ -72,18 +74,18 @@ def forked(work):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked")
 @pytest.mark.parametrize("times", [8, pytest.param(60, marks=pytest.mark.full)])
-def test_killed_at_any_moment(times, encoder, tmp_path, monkeypatch):
-    monkeypatch.setattr(writer, "MAX_UNINDEXED", 20)
+def test_killed_at_any_moment(times, encoder, tmp_path):
     draw, ids = random.Random(0), dict(enumerate(TEXTS[:40]))
     rows = [{"id": each, "text": text} for each, text in ids.items()]
     corpus = read_corpus(rows, metadata_columns="id", cache=tmp_path / "cache")
-    write_index(encoder, corpus, tmp_path / "i", "name", fingerprint(encoder), id_column="id", min_recall=0.01)
+    how = {"id_column": "id", "min_recall": 0.01, "limits": LIMITS}
+    write_index(encoder, corpus, tmp_path / "i", "name", fingerprint(encoder), **how)
     encode(encoder, TEXTS[:2])
     seconds, killed = 0.1, 0
     for _ in range(times):
         change, after = changes(draw, ids)
         started = time.perf_counter()
-        child = forked(lambda change=change: apply(Index(tmp_path / "i"), encoder, change))
+        child = forked(lambda change=change: apply(Index(tmp_path / "i", LIMITS), encoder, change))
         time.sleep(draw.uniform(0, 1.2) * seconds)
         os.kill(child, signal.SIGKILL)
         status = os.waitpid(child, 0)[1]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from selfsent.errors import SettingsError
-from selfsent.lexical.hybrid import check_weight, fuse, normalized, top_k
+from selfsent.lexical.hybrid import check_weight, fuse, normalized, top_k, top_k_unordered
 
 
 def test_the_sum_and_its_mean():
@@ -28,3 +28,17 @@ def test_the_best_are_those_of_a_stable_sort(k):
 def test_weights_out_of_range_are_refused(weight):
     with pytest.raises(SettingsError, match="0 to 1,000"):
         check_weight(weight)
+
+
+@pytest.mark.parametrize("kinds", [3, 100, 10**6])
+@pytest.mark.parametrize("size", [0, 5, 200, 5000])
+@pytest.mark.parametrize("above", [0.0, -np.inf])
+def test_the_largest_are_those_of_a_sort(kinds, size, above):
+    draw = np.random.default_rng(size + kinds)
+    values = (draw.integers(0, kinds, size) * (draw.random(size) < 0.5)).astype(np.float32)
+    values[: size // 3] = np.sort(values[: size // 3])  # a sample may lie
+    for count in (1, 10, 300):
+        found = top_k_unordered(values, count, above)
+        assert len(set(found.tolist())) == len(found)
+        expected = sorted(values[values > above].tolist(), reverse=True)[:count]
+        assert sorted(values[found].tolist(), reverse=True) == expected

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import csv
 import os
-import re
 import sqlite3
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 from urllib.parse import quote
 
-from selfsent.data.corpus.batch import KINDS, POSITIONS
-from selfsent.errors import DataError, OutputError, SettingsError, guess
+from selfsent.data.corpus.batch import KINDS, PARTS
+from selfsent.errors import DataError, OutputError
 from selfsent.files import read_json, write_json
+from selfsent.index.conditions import sql_columns_of
+from selfsent.index.limits import LIMITS, IndexLimits
 from selfsent.integrity import checksums, damaged, is_signed, signed
 from selfsent.search.ivf import IVF
 
@@ -27,8 +27,6 @@ _RENAMED = {"word_weight": "lexical_weight", "arranged": "indexed", "probed": "n
 """Keys of the manifest in version 2, and their names now."""
 SENTENCE_BITS = 20
 """An input has the number row · 2^20 + sentence; the bound on sentences in a text."""
-VERIFIED_ON_OPENING = 1 << 27
-"""Maximum size in bytes of an index whose checksums are verified on opening; larger ones before writing only."""
 _LOCK_TIMEOUT = 600
 """Seconds to wait for another writer."""
 _SCHEMA = """
@@ -40,8 +38,6 @@ CREATE TABLE blocks(start INTEGER PRIMARY KEY, lengths BLOB, vectors BLOB);
 CREATE TABLE tombstones(doc_id INTEGER PRIMARY KEY);
 INSERT INTO state VALUES(1, 0);
 """
-_CONDITION = re.compile(r"\s*(?P<name>.*?)\s*(?P<sign>!=|>=|<=|=|<|>)\s*(?P<value>.*?)\s*", re.DOTALL)
-_TRUTH = {"true": 1, "1": 1, "false": 0, "0": 0}
 _T = TypeVar("_T")
 
 
@@ -53,13 +49,14 @@ class IndexFiles:
 
     Args:
         path: the directory.
+        limits: of the index.
 
     Raises:
         DataError: no index, a damaged one, or one of an unknown version.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path, self.segment_version = path, segment_version(path)
+    def __init__(self, path: Path, limits: IndexLimits = LIMITS) -> None:
+        self.path, self.limits, self.segment_version = path, limits, segment_version(path)
         self.manifest = read_json(path / MANIFEST)
         if not is_index(path):
             what = "does not exist" if not path.exists() else "holds no index"
@@ -80,6 +77,8 @@ class IndexFiles:
             """Name in the database of each metadata column."""
             self.id_sql_column = None if self.id_column is None else self.sql_columns[self.id_column]
             """Name in the database of the column with the ids."""
+            self.part = next((part for part in PARTS if part in self.columns), None)
+            """The unit of a row: `sentence` or `passage`; None for whole texts."""
             self.size = int(self.manifest["size"])
             if odd := [name for name in self.manifest["files"] if Path(name).name != name]:
                 raise ValueError(f"{odd[0]!r} is elsewhere")
@@ -217,7 +216,7 @@ def segment_version(path: Path) -> tuple[int, int]:
 
 
 def of_newest_segment(
-    path: Path, make: Callable[[IndexFiles], _T], files: IndexFiles | None = None
+    path: Path, make: Callable[[IndexFiles], _T], files: IndexFiles | None = None, limits: IndexLimits = LIMITS
 ) -> tuple[IndexFiles, _T]:
     """The newest segment version in a directory, and the result of a function of it.
 
@@ -227,10 +226,13 @@ def of_newest_segment(
         path: the directory.
         make: the function; it raises `DataError` or `sqlite3.Error` where files have disappeared.
         files: the newest version so far.
+        limits: of the index, where there is none so far.
     """
+    if files is not None:
+        limits = files.limits
     while True:
         if files is None or segment_version(path) != files.segment_version:
-            files = IndexFiles(path)
+            files = IndexFiles(path, limits)
         try:
             return files, make(files)
         except (DataError, sqlite3.Error):
@@ -252,69 +254,3 @@ def make_lookups(db: sqlite3.Connection, id_sql_column: str | None) -> None:
     db.execute("CREATE INDEX inputs_doc_id ON inputs(doc_id)")
     if id_sql_column:
         db.execute(f"CREATE INDEX inputs_id ON inputs({id_sql_column})")
-
-
-def sql_columns_of(columns: Mapping[str, type]) -> dict[str, str]:
-    """Names in the database for the metadata columns, whose own names may be any text."""
-    return {name: f"c{i}" for i, name in enumerate(name for name in columns if name not in (*POSITIONS, "text"))}
-
-
-def condition(where: str | Sequence[str] | None, columns: Mapping[str, type]) -> tuple[str, list[Any]]:
-    """Conditions on metadata columns as SQL, and its parameters; all of them must hold.
-
-    Args:
-        where: such as `team=sales`, `team=sales,support`, `team!=sales`, `priority>2` or `created>=2024-01-01`. Texts
-            are compared as far as the value goes, so that `created<=2024-01` takes in all of January.
-        columns: of the index.
-
-    Raises:
-        SettingsError: no condition, no such column, or a value that does not fit it.
-
-    Example:
-        >>> condition("team=sales", {"team": str})
-        ("c0 IN (?)", ['sales'])
-    """
-    sql_columns, parts, values = sql_columns_of(columns), list[str](), list[Any]()
-    for each in [where] if isinstance(where, str) else where or ():
-        found = _CONDITION.fullmatch(each)
-        if not found:
-            raise SettingsError(f"`where` {each!r} is no condition: give column=value, or one with !=, <, <=, > or >=")
-        name, sign, value = found["name"], found["sign"], found["value"]
-        if name not in sql_columns:
-            known = guess(name, tuple(sql_columns)) if sql_columns else "give --keep when you make it"
-            raise SettingsError(f"`where` {each!r}: the index has no column {name!r}; {known}")
-        column, kind = sql_columns[name], columns[name]
-        if sign in ("=", "!="):
-            try:
-                parted = next(csv.reader([value], skipinitialspace=True), []) or [""]
-            except csv.Error as error:
-                raise SettingsError(f"`where` {each[:60]!r}: {error}") from None
-            wanted = [_value(part, kind, name) for part in parted]
-            marks = ", ".join("?" * len(wanted))
-            empty = f"{column} IS NULL" if "" in wanted or sign == "!=" else "0"
-            parts.append(f"({empty} OR {column} {'NOT ' * (sign == '!=')}IN ({marks}))")
-            values += wanted
-        else:
-            wanted = [_value(value, kind, name)]
-            compared = f"substr({column}, 1, {len(value)})" if kind is str else column
-            parts.append(f"{compared} {sign} ?")
-            values += wanted
-    return " AND ".join(parts), values
-
-
-def _value(text: str, kind: type, name: str) -> Any:
-    """A value of a condition in the type of its column."""
-    if kind is str or not text:
-        return text
-    try:
-        return _TRUTH[text.lower()] if kind is bool else float(text)
-    except (KeyError, ValueError):
-        raise SettingsError(f"`where` {text!r} is no value of {name}, a column of {kind.__name__}") from None
-
-
-def in_groups(values: Iterable[Any], size: int = 500) -> Iterator[tuple[list[Any], str]]:
-    """Values in groups with their question marks, because SQLite limits the parameters of a statement."""
-    left = list(values)
-    for start in range(0, len(left), size):
-        group = left[start : start + size]
-        yield group, ", ".join("?" * len(group))

@@ -4,37 +4,26 @@ from __future__ import annotations
 
 import difflib
 import tempfile
-import threading
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
-from os import getpid
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from selfsent.data.corpus.batch import PARTS
 from selfsent.data.vector_files import VectorsFile, unit
 from selfsent.display import counted
 from selfsent.errors import ONE_STRING, DataError, SettingsError, guess
-from selfsent.index import writer
+from selfsent.index import compaction, lookup, writer
 from selfsent.index.calibration import Calibration, check_answer_rate, read_calibrations
-from selfsent.index.files import (
-    SENTENCE_BITS,
-    VERIFIED_ON_OPENING,
-    VERSION,
-    IndexFiles,
-    condition,
-    in_groups,
-    of_newest_segment,
-    segment_version,
-)
+from selfsent.index.conditions import Where
+from selfsent.index.files import VERSION, IndexFiles
+from selfsent.index.limits import LIMITS, IndexLimits
+from selfsent.index.reader import Reader
 from selfsent.index.scan import Row, row_keys, scan_rows
-from selfsent.index.snapshot import Candidates, Snapshot
 from selfsent.index.writer import Added
-from selfsent.lexical import Analyzer
-from selfsent.lexical.hybrid import check_weight, fuse, normalized, top_k
+from selfsent.lexical.hybrid import check_weight
 from selfsent.models.fingerprint import fingerprint, share_space
 from selfsent.models.opening import open_encoder
 from selfsent.naming import name_of
@@ -43,18 +32,11 @@ from selfsent.renamed import callbacks_as_progress, renamed_arguments, warn_rena
 from selfsent.search.exact import Hit, rerank_hits
 
 if TYPE_CHECKING:
-    import sqlite3
-
     from selfsent.data.corpus import Corpus
     from selfsent.index.query_map import QueryMap
     from selfsent.models.encoding import Model
     from selfsent.scorers.rerank import Reranker
 
-    Where = str | Sequence[str] | None
-
-
-_SENTENCE = (1 << SENTENCE_BITS) - 1
-"""The bits of the number of an input that say its sentence or passage."""
 _PASSAGES = 10
 """Candidates for each hit where a text has several passages, of which one is a hit."""
 
@@ -67,6 +49,7 @@ class Index:
 
     Args:
         path: the directory.
+        limits: when it compacts itself, and how many candidates a query has.
 
     Raises:
         SettingsError: faiss is not installed, and the index has many texts.
@@ -82,24 +65,16 @@ class Index:
         >>> index.delete(["t8"])  # doctest: +SKIP
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, limits: IndexLimits = LIMITS) -> None:
         self.path = Path(path)
-        self._threads, self._lock = threading.local(), threading.Lock()
+        self._reader = Reader(self.path, limits)
         self._values = dict[tuple[Any, ...], list[Any]]()
         """Values of columns, of the newest version alone."""
-        self._open(check=True)
 
-    def _open(self, check: bool = False) -> None:
-        """Open the newest segment version and its newest snapshot."""
-
-        def snapshot_of(files: IndexFiles) -> Snapshot:
-            with files.errors(), closing(files.connect()) as db:
-                db.execute("BEGIN")
-                if check:
-                    files.check(db, VERIFIED_ON_OPENING)
-                return Snapshot(files, db)
-
-        self._files, self._snapshot = of_newest_segment(self.path, snapshot_of)
+    @property
+    def _files(self) -> IndexFiles:
+        """The files of the newest segment version."""
+        return self._reader.files
 
     def refresh(self) -> None:
         """Read the newest snapshot now, not within the next search."""
@@ -109,64 +84,18 @@ class Index:
     @contextmanager
     def snapshot(self) -> Iterator[None]:
         """Give all calls of this thread within the block the same snapshot, for instance for a hit and its text."""
-        with self._reading():
+        with self._reader.reading():
             yield
 
-    @contextmanager
-    def _reading(self) -> Iterator[tuple[IndexFiles, sqlite3.Connection, Snapshot]]:
-        """The files, a connection of this thread in a transaction, and its snapshot."""
-        if (held := getattr(self._threads, "held", None)) is not None:
-            yield held
-            return
-        files, db = self._connected()
-        with files.errors():
-            snapshot = self._snapshot
-            db.execute("BEGIN")
-            try:
-                [version] = db.execute("SELECT version FROM state").fetchone()
-                if files is not self._files or version != snapshot.version:
-                    snapshot = self._newer(files, db, version)
-                self._threads.held = files, db, snapshot
-                yield files, db, snapshot
-            finally:
-                self._threads.held = None
-                db.execute("COMMIT")
-
-    def _connected(self) -> tuple[IndexFiles, sqlite3.Connection]:
-        """The newest segment version, and the connection of this thread to it."""
-        with self._lock:
-            if segment_version(self.path) != self._files.segment_version:
-                self._open()
-            files = self._files
-        known: tuple[int, IndexFiles, sqlite3.Connection] | None = getattr(self._threads, "known", None)
-        if known is not None and known[0] == getpid():  # no connection survives a fork
-            if known[1] is files:
-                return known[1:]
-            known[2].close()
-        with files.errors():
-            files, db = of_newest_segment(self.path, IndexFiles.connect, files)
-        self._threads.known, self._threads.analyzer = (getpid(), files, db), Analyzer(self.language)
-        return files, db
-
-    def _newer(self, files: IndexFiles, db: sqlite3.Connection, version: int) -> Snapshot:
-        """The snapshot of a version; the newest is kept."""
-        with self._lock:
-            if files is self._files and self._snapshot.version == version:
-                return self._snapshot
-            snapshot = Snapshot(files, db)
-            if files is self._files and version > self._snapshot.version:
-                self._snapshot = snapshot
-            return snapshot
-
     def __len__(self) -> int:
-        with self._reading() as (_, _, snapshot):
-            return snapshot.count
+        with self._reader.reading() as now:
+            return now.snapshot.count
 
     @property
     def rows(self) -> int:
         """The number of the next new row."""
-        with self._reading() as (_, _, snapshot):
-            return int(snapshot.rows)
+        with self._reader.reading() as now:
+            return int(now.snapshot.rows)
 
     @property
     def columns(self) -> dict[str, type]:
@@ -179,32 +108,19 @@ class Index:
         Raises:
             SettingsError: there is no such column.
         """
-        with self._reading() as (files, db, snapshot):
+        with self._reader.reading() as (files, db, snapshot, _):
             if column not in files.sql_columns:
                 raise SettingsError(f"{self.path} has no column {column!r}; {guess(column, tuple(files.sql_columns))}")
             key = column, maximum, files.segment_version, snapshot.version
             if key not in self._values:  # reads all rows
-                name = files.sql_columns[column]
-                query = f"SELECT DISTINCT {name} FROM inputs WHERE {name} IS NOT NULL AND {name} != '' LIMIT ?"
-                found = [value for (value,) in db.execute(query, [maximum + 1])]
-                if files.columns[column] is bool:
-                    found = [bool(value) for value in found]
                 self._values = {old: kept for old, kept in self._values.items() if old[2:] == key[2:]}
-                self._values[key] = sorted(found) if len(found) <= maximum else []
+                self._values[key] = lookup.distinct_values(files, db, column, maximum)
             return self._values[key]
 
     def has_id(self, name: str) -> bool:
         """Whether a row has this id, given as text; False without ids."""
-        with self._reading() as (files, db, _):
-            if self.id_column is None:
-                return False
-            kind = files.columns[self.id_column]
-            try:
-                value = kind(name)
-                query = f"SELECT 1 FROM inputs WHERE {files.sql_columns[self.id_column]} = ? LIMIT 1"
-                return str(value) == name and db.execute(query, [value]).fetchone() is not None
-            except (ValueError, OverflowError):  # no number, or one that the database cannot hold
-                return False
+        with self._reader.reading() as now:
+            return lookup.has_id(now.files, now.db, name)
 
     def meant(self, where: Where) -> list[str]:
         """Conditions that may have been meant by those that no row meets: values alike, in other letters, say.
@@ -243,8 +159,8 @@ class Index:
     @property
     def query_map(self) -> QueryMap | None:
         """The map of queries of another encoder, if one is recorded: `search` takes vectors that went through it."""
-        with self._reading() as (_, _, snapshot):
-            return snapshot.query_map
+        with self._reader.reading() as now:
+            return now.snapshot.query_map
 
     def set_query_map(self, query_map: QueryMap | None) -> None:
         """Record a map of queries of another encoder, from `selfsent adapt --from OLD --to NEW`; None takes it out.
@@ -302,7 +218,7 @@ class Index:
     @property
     def part(self) -> str | None:
         """The unit of a row: `sentence` or `passage`; None for whole texts."""
-        return next((part for part in PARTS if part in self.columns), None)
+        return self._files.part
 
     def check_model(self, fingerprint: str, name: str, space: str = "") -> None:
         """Reject an encoder of another vector space than the index.
@@ -382,11 +298,11 @@ class Index:
         weight = self.lexical_weight if lexical_weight is None or reranker else float(lexical_weight)
         weight = 0.0 if texts is None else weight
         bm25: list[Any] = [None] * len(vectors)
-        with self._reading() as (files, db, snapshot):
+        with self._reader.reading() as (files, db, snapshot, analyzer):
             if texts is not None and weight:
-                bm25 = [snapshot.bm25(db, self._threads.analyzer(text)) for text in texts]
+                bm25 = [snapshot.bm25(db, analyzer(text)) for text in texts]
             found_by = snapshot.candidates(vectors, bm25, weight, drawn, snapshot.allowed(db, where))
-            found = self._hits(files, db, found_by, weight, wanted, where)
+            found = lookup.best_hits(files, db, found_by, weight, wanted, where)
             if reranker is not None and texts is not None:
                 found = rerank_hits(reranker, texts, found, self.texts, top, lexical_weight)
                 weight = reranker.lexical_weight if lexical_weight is None else float(lexical_weight)
@@ -409,9 +325,9 @@ class Index:
         own, name = (rerank.lexical_weight, rerank.scorer.name) if rerank else (self.lexical_weight, "")
         of = (own if lexical_weight is None else float(lexical_weight)), name
         self.refuse_map("answer rates are measured without a map")
-        with self._reading() as (files, _, snapshot):
-            found = [each for each in read_calibrations(files.path) if each.of == of]
-            if not found or not found[0].is_current(snapshot.count, snapshot.rows):
+        with self._reader.reading() as now:
+            found = [each for each in read_calibrations(self.path) if each.of == of]
+            if not found or not found[0].is_current(now.snapshot.count, now.snapshot.rows):
                 why = "has changed by more than a quarter since its calibration" if found else "has no calibration"
                 advice = "measure it by selfsent.calibrate, or search once with selfsent search --answer-rate"
                 what = f"a weight of words of {of[0]:g}" + (f" and {name}" if name else "")
@@ -430,52 +346,10 @@ class Index:
 
     def sample(self, most: int) -> tuple[list[str], NDArray[np.float32]]:
         """Texts (n,) of the index and their vectors (n, d), evenly spread over it; all if there are no more."""
-        with self._reading() as (_, db, snapshot):
+        with self._reader.reading() as (_, db, snapshot, _):
             alive = np.flatnonzero(snapshot.alive)
             doc_ids = alive[np.arange(min(most, len(alive))) * len(alive) // max(1, min(most, len(alive)))]
-            texts = dict[int, str]()
-            for group, marks in in_groups(doc_ids.tolist()):
-                texts |= dict(db.execute(f"SELECT doc_id, text FROM texts WHERE doc_id IN ({marks})", group))
-            return [texts[doc_id] for doc_id in doc_ids.tolist()], snapshot.take(doc_ids)
-
-    def _hits(
-        self,
-        files: IndexFiles,
-        db: sqlite3.Connection,
-        found: Sequence[Candidates],
-        weight: float,
-        top: int,
-        where: Where,
-    ) -> list[list[Hit]]:
-        """The best candidates of each query, each by its first input that meets a condition."""
-        clause, values = condition(where, files.columns)
-        also, id_column, part = f" AND {clause}" if clause else "", files.id_sql_column or "NULL", self.part
-        ranked = []
-        for each in found:
-            fused = fuse(each.dense, each.lexical, weight)
-            best = top_k(fused, len(fused) if part == "passage" else top)
-            scores = normalized(fused[best], weight), each.dense[best], each.lexical[best]
-            numbers = (values.tolist() for values in scores)
-            ranked.append([*zip(each.doc_ids[best].tolist(), *numbers, strict=True)])
-        first = dict[int, tuple[int, Any]]()
-        for group, marks in in_groups({doc_id for each in ranked for doc_id, *_ in each}):
-            chosen = f"FROM inputs WHERE doc_id IN ({marks}){also} GROUP BY doc_id"
-            query = f"SELECT doc_id, MIN(number), {id_column} {chosen}"
-            first |= {doc_id: (number, name) for doc_id, number, name in db.execute(query, [*group, *values])}
-        hits = list[list[Hit]]()
-        for ranking in ranked:
-            rows = set[int]()
-            hits.append([])
-            for doc_id, score, dense, lexical in ranking:
-                number, name = first[doc_id]
-                row, sentence = number >> SENTENCE_BITS, number & _SENTENCE if part else None
-                if part == "passage" and row in rows:
-                    continue  # a better passage of the text is there
-                if len(hits[-1]) == top:
-                    break
-                rows.add(row)
-                hits[-1].append(Hit(row, score, dense, lexical, name, sentence))
-        return hits
+            return lookup.texts_of(db, doc_ids.tolist()), snapshot.take(doc_ids)
 
     def texts(self, hits: Iterable[Hit | int]) -> list[str]:
         """The texts of hits or rows."""
@@ -491,32 +365,14 @@ class Index:
         Raises:
             DataError: a row that is not, or no longer, in the index; see `snapshot`.
         """
-        rows = ((each.row, each.sentence or 0) if isinstance(each, Hit) else (int(each), 0) for each in hits)
-        numbers, found = [(row << SENTENCE_BITS) + sentence for row, sentence in rows], dict[int, Any]()
-        with self._reading() as (files, db, _):
-            clause, values = condition(where, files.columns)
-            part, names = self.part, [*files.sql_columns]
-            columns = "".join(f", {column}" for column in files.sql_columns.values())
-            alike = f"doc_id = inputs.doc_id{f' AND {clause}' if clause else ''}"
-            about = f"number, text, (SELECT COUNT(*) FROM inputs AS other WHERE other.{alike}){columns}"
-            flags = [name for name in names if files.columns[name] is bool]
-            for group, marks in in_groups(numbers):
-                query = f"SELECT {about} FROM inputs JOIN texts USING(doc_id) WHERE number IN ({marks})"
-                for number, text, count, *rest in db.execute(query, [*values, *group]):
-                    own = dict(zip(names, rest, strict=True))
-                    own |= {name: bool(own[name]) for name in flags if own[name] is not None}
-                    sentence = {part: number & _SENTENCE} if part else {}
-                    row = {"row": number >> SENTENCE_BITS, **sentence, **own}
-                    found[number] = {**row, "repeats": count - 1, "text": text}
-        if missing := [number for number in numbers if number not in found]:
-            raise DataError(f"{self.path} holds no row {missing[0] >> SENTENCE_BITS}, or no longer: see `snapshot`")
-        return [found[number] for number in numbers]
+        with self._reader.reading() as now:
+            return lookup.describe_rows(now.files, now.db, hits, where)
 
     @property
     def mean_length(self) -> float:
         """Mean number of terms in a text."""
-        with self._reading() as (_, _, snapshot):
-            return snapshot.mean_length
+        with self._reader.reading() as now:
+            return now.snapshot.mean_length
 
     def query_weights(self, query: str) -> dict[int, float]:
         """The words of a query as a sparse vector, for databases that hold the rows of `scan`.
@@ -534,13 +390,13 @@ class Index:
             >>> index.query_weights("printer does not answer")  # doctest: +SKIP
             {17624522: 0.41, 390822148: 0.59}
         """
-        with self._reading() as (_, db, snapshot):
-            return snapshot.query_weights(db, self._threads.analyzer(query))
+        with self._reader.reading() as now:
+            return now.snapshot.query_weights(now.db, now.analyzer(query))
 
     def keys(self) -> NDArray[np.int64]:
         """The keys of all rows (n,), in the order of `scan`."""
-        with self._reading() as (files, db, _):
-            return row_keys(files, db)
+        with self._reader.reading() as now:
+            return row_keys(now.files, now.db)
 
     def scan(self, mean_length: float | None = None, together: int = 1000) -> Iterator[list[Row]]:
         """All rows, in order, with vectors and sparse vectors of BM25, in batches.
@@ -549,10 +405,9 @@ class Index:
             mean_length: of the texts in terms, for BM25; None for the one of the index.
             together: rows of a batch.
         """
-        with self._reading() as (files, db, snapshot):
-            length = snapshot.mean_length if mean_length is None else mean_length
-            how = self._threads.analyzer, self.part, length, together
-            yield from scan_rows(files, db, snapshot, *how)
+        with self._reader.reading() as now:
+            length = now.snapshot.mean_length if mean_length is None else mean_length
+            yield from scan_rows(now, length, together)
 
     def check_corpus(self, corpus: Corpus) -> None:
         """Reject a corpus whose columns or cleaners are not those of the index.
@@ -622,7 +477,7 @@ class Index:
         Raises:
             OutputError: it cannot be written.
         """
-        writer.compact(self._files)
+        compaction.compact(self._files)
         self.refresh()
 
     @property

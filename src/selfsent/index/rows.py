@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfsent.data.corpus.batch import PARTS, as_kind
-from selfsent.index.files import SENTENCE_BITS, sql_columns_of
+from selfsent.index.conditions import sql_columns_of
+from selfsent.index.files import SENTENCE_BITS
 from selfsent.lexical import Analyzer
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfsent.index.files import SENTENCE_BITS, IndexFiles
-from selfsent.index.snapshot import Snapshot
-from selfsent.lexical import Analyzer
+from selfsent.index.lookup import columns_of
+from selfsent.index.reader import Reading
 from selfsent.lexical.bm25 import BM25Stats, term_number
 
 
@@ -52,26 +52,15 @@ def row_keys(files: IndexFiles, db: sqlite3.Connection) -> NDArray[np.int64]:
     return np.fromiter((key_of(*each) for each in found), np.int64)
 
 
-def scan_rows(
-    files: IndexFiles,
-    db: sqlite3.Connection,
-    snapshot: Snapshot,
-    analyzer: Analyzer,
-    part: str | None,
-    mean_length: float,
-    together: int,
-) -> Iterator[list[Row]]:
+def scan_rows(now: Reading, mean_length: float, together: int) -> Iterator[list[Row]]:
     """Batches of rows, in order.
 
     Args:
-        files: of the index.
-        db: a connection in a transaction.
-        snapshot: of that transaction.
-        analyzer: of the index.
-        part: the unit of a row, `sentence` or `passage`; None for whole texts.
+        now: a version of the index.
         mean_length: of the texts in terms, for BM25.
         together: rows of a batch.
     """
+    files, db, snapshot, analyzer = now
     stats = BM25Stats(snapshot.count, mean_length)
     columns = "".join(f", {column}" for column in files.sql_columns.values())
     first = "(SELECT MIN(number) FROM inputs AS other WHERE other.doc_id = inputs.doc_id)"
@@ -82,11 +71,19 @@ def scan_rows(
         vectors = snapshot.take(doc_ids)[places]
         rows = list[Row]()
         for (number, _, name, repeats, text, *cells), vector in zip(batch, vectors, strict=True):
-            own = dict(zip(files.sql_columns, cells, strict=True))
-            own |= {key: bool(own[key]) for key in own if files.columns[key] is bool and own[key] is not None}
             place = {} if files.id_column is not None else {"row": number >> SENTENCE_BITS}
-            place |= {} if part is None else {part: number & ((1 << SENTENCE_BITS) - 1)}
+            place |= {} if files.part is None else {files.part: number & ((1 << SENTENCE_BITS) - 1)}
             words = [*map(term_number, analyzer(text))]
             weights = stats.text_weights(words)
-            rows.append(Row(key_of(number, name), {**place, **own}, bool(repeats), text, vector, words, weights))
+            rows.append(
+                Row(
+                    key_of(number, name),
+                    {**place, **columns_of(files, cells)},
+                    bool(repeats),
+                    text,
+                    vector,
+                    words,
+                    weights,
+                )
+            )
         yield rows

@@ -11,22 +11,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from selfsent.index.files import IndexFiles, condition
+from selfsent.index.conditions import Where, condition
+from selfsent.index.files import IndexFiles
+from selfsent.index.limits import LIMITS
 from selfsent.index.query_map import QueryMap
 from selfsent.lexical.bm25 import BM25Stats, Postings, saturated, score_postings
-from selfsent.lexical.hybrid import fuse
+from selfsent.lexical.hybrid import fuse, top_k_unordered
 
 DocIds = NDArray[np.int64]
 Vectors = NDArray[np.float32]
 
-CANDIDATES = 300
-"""Minimum number of candidates of a query by the cosine, and by BM25."""
-FEW = 4096
-"""Maximum number of texts that meet a condition for all of them to be compared."""
 _LARGEST_COSINE = 1.01
 """Upper bound of a cosine in 16 bits."""
-_STEP = 16
-"""Values for each one in the sample of `_largest`."""
 _HELD, _CONDITIONS = 1 << 26, 64
 """Maximum bytes of postings, and number of conditions, in memory."""
 
@@ -121,9 +117,7 @@ class Snapshot:
         self._held += found.weights.nbytes + (0 if found.doc_ids is None else found.doc_ids.nbytes) + 200
         return found
 
-    def allowed(
-        self, db: sqlite3.Connection, where: str | Sequence[str] | None
-    ) -> tuple[NDArray[np.bool_] | None, Any]:
+    def allowed(self, db: sqlite3.Connection, where: Where) -> tuple[NDArray[np.bool_] | None, Any]:
         """The document ids (n,) that a search may find, as a mask, and the selector of faiss for it; None for all.
 
         Raises:
@@ -160,13 +154,14 @@ class Snapshot:
             allowed: from `allowed`.
         """
         mask, selector = allowed
-        few = np.flatnonzero(mask) if mask is not None and mask.sum() <= max(FEW, top) else None
-        given = [_best_by_words(each, weight, top, mask) if few is None else few for each in bm25]
+        minimum, max_compared = self._files.limits.candidates, self._files.limits.max_compared
+        few = np.flatnonzero(mask) if mask is not None and mask.sum() <= max(max_compared, top) else None
+        given = [best_by_words(each, weight, top, mask, minimum) if few is None else few for each in bm25]
         asked = [each is None for each in given]
         near: Any = (np.empty((sum(asked), 0), np.float32), np.empty((sum(asked), 0), np.int64))
         if self._ivf is not None and any(asked):
             share = 1.0 if mask is None else float(mask.mean())
-            near = self._ivf.search(queries[asked], max(top, CANDIDATES), selector, share)
+            near = self._ivf.search(queries[asked], max(top, minimum), selector, share)
         nearest = zip(*near, strict=True)
         found = []
         for query, lexical, doc_ids in zip(queries, bm25, given, strict=True):
@@ -176,7 +171,8 @@ class Snapshot:
                 known, known_cosines = rows[rows >= 0], cosines[rows >= 0]
                 parts = [known, self._indexed + self._best_unindexed(query, lexical, weight, top, mask)]
                 if lexical is not None:
-                    parts.append(_largest(lexical if mask is None else lexical * mask, max(top, CANDIDATES), 0.0))
+                    met = lexical if mask is None else lexical * mask
+                    parts.append(top_k_unordered(met, max(top, minimum), 0.0))
                 doc_ids = np.sort(np.concatenate(parts))
                 # NumPy's unique would import its masked arrays.
                 doc_ids = doc_ids[np.diff(doc_ids, prepend=-1) > 0]
@@ -198,7 +194,7 @@ class Snapshot:
             scores = fuse(scores, lexical[self._indexed :], weight)
         if mask is not None:
             scores[~mask[self._indexed :]] = -np.inf
-        return _largest(scores, top, -np.inf)
+        return top_k_unordered(scores, top, -np.inf)
 
     def take(self, doc_ids: DocIds) -> Vectors:
         """The vectors (n, d) of ascending document ids (n,)."""
@@ -209,30 +205,30 @@ class Snapshot:
         return np.concatenate([self._ivf.take(doc_ids[:border]), unindexed])
 
 
-def _largest(values: Vectors, count: int, above: float) -> DocIds:
-    """Positions of the largest values above a bound, in no order."""
-    # A sample bounds the smallest of them, so that few values are partitioned.
-    sample = values[::_STEP]
-    at = 2 * count // _STEP + 8
-    likely = np.partition(sample, len(sample) - at)[len(sample) - at] if len(sample) > at else above
-    places = np.flatnonzero(values > max(likely, above))
-    if len(places) < count and likely > above:
-        places = np.flatnonzero(values > above)
-    if len(places) > count:
-        places = places[np.argpartition(-values[places], count - 1)[:count]]
-    return places
+def best_by_words(
+    lexical: Vectors | None,
+    weight: float,
+    top: int,
+    mask: NDArray[np.bool_] | None,
+    candidates: int = LIMITS.candidates,
+) -> DocIds | None:
+    """Ascending document ids among which are the best `top` whatever the cosines are; None if these may decide.
 
-
-def _best_by_words(lexical: Vectors | None, weight: float, top: int, mask: NDArray[np.bool_] | None) -> DocIds | None:
-    """Ascending document ids among which are the best `top` whatever the cosines are; None if these may decide."""
+    Args:
+        lexical: BM25 of each text (n,); None without.
+        weight: of BM25.
+        top: number of wanted texts.
+        mask: texts that may be found (n,); None for all.
+        candidates: minimum number of the best by BM25 that are considered.
+    """
     margin = 2 * _LARGEST_COSINE / weight if weight else np.inf
     if lexical is None or margin >= 1:
         return None
     allowed = lexical if mask is None else lexical * mask
-    found = _largest(allowed, max(top, CANDIDATES), 0.0)
+    found = top_k_unordered(allowed, max(top, candidates), 0.0)
     scores = allowed[found]
     if len(found) < max(top, 1) or (least := np.partition(scores, -top)[-top] - margin) <= 0:
         return None
-    if len(found) >= CANDIDATES and scores.min() >= least:
+    if len(found) >= candidates and scores.min() >= least:
         return None
     return np.sort(found[scores >= least])

@@ -1,14 +1,10 @@
-"""Builds, extends and compacts an index. An interrupted write leaves the index unchanged."""
+"""Builds and changes an index. An interrupted write leaves the index unchanged."""
 
 from __future__ import annotations
 
-import shutil
-import sqlite3
 import tempfile
-import uuid
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, contextmanager
-from itertools import groupby
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,31 +13,20 @@ from numpy.typing import NDArray
 
 from selfsent.data.vector_files import VectorsFile, unit
 from selfsent.errors import DataError, OutputError, SettingsError
-from selfsent.files import STALE, atomic_directory, sweep_half_written, write_json
-from selfsent.index.calibration import FILE as CALIBRATION
-from selfsent.index.files import (
-    MANIFEST,
-    VERSION,
-    IndexFiles,
-    in_groups,
-    is_index,
-    make_lookups,
-    new_database,
-    of_newest_segment,
-    segment_version,
-    sql_columns_of,
-)
+from selfsent.files import atomic_directory
+from selfsent.index.compaction import compact_if_due, upgraded
+from selfsent.index.conditions import in_groups, sql_columns_of
+from selfsent.index.files import IndexFiles, is_index, make_lookups
+from selfsent.index.limits import LIMITS, IndexLimits
 from selfsent.index.query_map import QueryMap
-from selfsent.index.rows import TOGETHER, PostingsWriter, RowWriter
-from selfsent.index.snapshot import Snapshot
-from selfsent.integrity import signed
+from selfsent.index.rows import RowWriter
+from selfsent.index.segment import new_segment, writing_segment
 from selfsent.lexical import Analyzer
 from selfsent.models.fingerprint import share_space
 from selfsent.progress import SILENT, Progress
 from selfsent.search.exact import corpus_language
-from selfsent.search.ivf import IVF, Bits, training_rows
+from selfsent.search.ivf import Bits
 from selfsent.search.vectors import corpus_vectors
-from selfsent.version import __version__
 
 if TYPE_CHECKING:
     from selfsent.data.corpus import Corpus
@@ -49,18 +34,6 @@ if TYPE_CHECKING:
 
 MIN_RECALL = 0.95
 """Default recall of the ten nearest neighbours."""
-GROWTH = 4
-"""Retrain the IVF lists after this growth, relative to the number of vectors that they were trained for."""
-MAX_UNINDEXED, UNINDEXED_SHARE = 8192, 16
-"""Maximum number of vectors outside the IVF lists: the larger of the number and (texts / share)."""
-MAX_TOMBSTONES_SHARE = 4
-"""Compact an index when more than one in this number of its texts is deleted."""
-MAX_BLOCKS = 256
-"""Compact an index with more blocks of postings than this, beyond those of its size."""
-
-
-Take = Callable[[NDArray[np.int64]], NDArray[np.float32]]
-"""Document ids (n,) -> their vectors (n, d)."""
 
 
 class Added(NamedTuple):
@@ -102,6 +75,7 @@ def write_index(
     language: str | None = None,
     query_model: str | None = None,
     precision: Bits = "float16",
+    limits: IndexLimits = LIMITS,
 ) -> Added:
     """Write an index of a corpus, replacing an existing one.
 
@@ -118,6 +92,7 @@ def write_index(
         language: of the stemmer, one of `LANGUAGES`; by default the language of most texts.
         query_model: name of the encoder of queries, if another one of the same space.
         precision: of indexed vectors, 16 bits or 8.
+        limits: of the index; here the maximum number of vectors outside the IVF lists.
 
     Raises:
         SettingsError: no such language or column, or faiss is missing.
@@ -137,10 +112,10 @@ def write_index(
     with (
         atomic_directory(output) as temporary,
         _staged(encoder, corpus, file, progress, temporary) as staged,
-        _new_segment(temporary, about) as (db, add_ivf),
+        new_segment(temporary, about) as (db, add_ivf),
     ):
         writer = RowWriter(db, columns, id_column, language)
-        indexed = len(corpus) > MAX_UNINDEXED
+        indexed = len(corpus) > limits.max_unindexed
         writer.add(corpus, lambda rows: None if indexed else staged[rows])
         if indexed:
             add_ivf(None, lambda numbers: np.asarray(staged[numbers], np.float32), len(corpus))
@@ -166,12 +141,12 @@ def add(
         OutputError: it cannot be written.
     """
     check_alike(files, corpus)
-    files = _upgraded(files)
-    with _staged(encoder, corpus, file, progress, files.path) as staged, _writing(files) as (files, db):
+    files = upgraded(files)
+    with _staged(encoder, corpus, file, progress, files.path) as staged, writing_segment(files) as (files, db):
         writer = RowWriter(db, files.columns, files.id_column, files.manifest["language"])
         new = writer.add(corpus, lambda rows: staged[rows])
         replaced = writer.replace()
-    _compact_if_due(files)
+    compact_if_due(files)
     return Added(new, len(corpus) - new, replaced)
 
 
@@ -191,12 +166,12 @@ def delete(files: IndexFiles, ids: Iterable[Any]) -> int:
             wanted.append(kind(each))
         except ValueError:
             continue  # an id of no row
-    with _writing(_upgraded(files)) as (files, db):
+    with writing_segment(upgraded(files)) as (files, db):
         writer = RowWriter(db, files.columns, files.id_column, None)
         for group, marks in in_groups(wanted):
             writer.remove(f"SELECT number, doc_id FROM inputs WHERE {writer.id_sql_column} IN ({marks})", group)
         removed = writer.removed
-    _compact_if_due(files)
+    compact_if_due(files)
     return removed
 
 
@@ -217,52 +192,11 @@ def set_query_map(files: IndexFiles, query_map: QueryMap | None) -> None:
             problem = f"{what}, and {files.path} holds {files.size} of {files.manifest['model']}"
             raise DataError(f"{problem}: learn one with selfsent adapt --from {files.manifest['model']}")
         query_map = query_map.cut(files.size)
-    with _writing(_upgraded(files)) as (files, db):
+    with writing_segment(upgraded(files)) as (files, db):
         if query_map is None:
             QueryMap.remove(db)
         else:
             query_map.write(db)
-
-
-def compact(files: IndexFiles) -> None:
-    """Write the next segment version: without deleted texts, with all vectors in IVF lists and one block of postings.
-
-    It replaces the old version in one step; open readers of the old one are unaffected.
-
-    Raises:
-        DataError: the index is damaged.
-        OutputError: it cannot be written.
-    """
-    with _writing(files, changing=False) as (files, db), atomic_directory(files.path) as temporary:
-        snapshot = Snapshot(files, db)
-        new = np.cumsum(snapshot.alive) - 1
-        old = np.flatnonzero(snapshot.alive)
-        with _new_segment(temporary, files.manifest) as (other, add_ivf):
-            other.execute("UPDATE state SET version = ?, rows = ?", (snapshot.version + 1, snapshot.rows))
-            if snapshot.query_map is not None:
-                snapshot.query_map.write(other)
-            texts = db.execute("SELECT doc_id, key, text FROM texts ORDER BY doc_id")
-            kept_texts = ((int(new[doc_id]), *rest) for doc_id, *rest in texts)
-            other.executemany("INSERT INTO texts VALUES(?, ?, ?)", kept_texts)
-            more = ", ?" * len(files.sql_columns)
-            inputs = ((number, int(new[doc_id]), *rest) for number, doc_id, *rest in db.execute("SELECT * FROM inputs"))
-            other.executemany(f"INSERT INTO inputs VALUES(?, ?{more})", inputs)
-            if files.version == VERSION:
-                other.executemany("INSERT INTO postings VALUES(?, 0, ?, ?)", _joined(db, snapshot.alive, new))
-                lengths = b"".join(each for (each,) in db.execute("SELECT lengths FROM blocks ORDER BY start"))
-                kept = np.frombuffer(lengths, np.int32)[old]
-            else:
-                kept = _analyzed(other, files.manifest["language"])
-            indexed = len(old) > MAX_UNINDEXED
-            for start in range(0, len(old), TOGETHER):
-                part = slice(start, start + TOGETHER)
-                block = None if indexed else snapshot.take(old[part]).astype(np.float16).tobytes()
-                other.execute("INSERT INTO blocks VALUES(?, ?, ?)", (start, kept[part].tobytes(), block))
-            if indexed:
-                add_ivf(files, lambda numbers: snapshot.take(old[numbers]), len(old))
-            make_lookups(other, files.id_sql_column)
-        if (files.path / CALIBRATION).exists():  # it knows itself when it is out of date
-            shutil.copyfile(files.path / CALIBRATION, temporary / CALIBRATION)
 
 
 def check_alike(files: IndexFiles, corpus: Corpus) -> None:
@@ -302,143 +236,3 @@ def _staged(
             advance(len(vectors))
         stream.flush()
         yield np.memmap(stream, np.float16, "r", shape=(len(corpus), encoder.embedding_size))
-
-
-@contextmanager
-def _writing(files: IndexFiles, changing: bool = True) -> Iterator[tuple[IndexFiles, sqlite3.Connection]]:
-    """A transaction on the newest segment version, which another writer may have written first.
-
-    Args:
-        files: of the index.
-        changing: whether to commit, and write checksums.
-    """
-    with files.errors():
-        files, db = of_newest_segment(files.path, _locked, files)
-        with closing(db):
-            files.check(db, whole=not changing)  # a compaction reads everything
-            sweep_half_written(files.path.parent, files.path.name, STALE)  # leftovers may hold deleted texts
-            yield files, db
-            if changing:
-                db.execute("UPDATE state SET version = version + 1")
-                db.execute("COMMIT")
-                files.write_checksums(db)
-
-
-def _locked(files: IndexFiles) -> sqlite3.Connection:
-    """A connection that locks a segment version for writing.
-
-    Raises:
-        sqlite3.Error: a newer version replaced it during the wait for the lock.
-    """
-    db = files.connect(writing=True)
-    db.execute("BEGIN IMMEDIATE")
-    if segment_version(files.path) != files.segment_version:
-        db.close()
-        raise sqlite3.OperationalError(f"{files.path} was compacted meanwhile")
-    return db
-
-
-@contextmanager
-def _new_segment(folder: Path, about: dict[str, Any]) -> Iterator[tuple[sqlite3.Connection, Callable[..., None]]]:
-    """A new database in a folder, and a function that adds the IVF; the manifest is written at the end."""
-    name = uuid.uuid4().hex[:12]
-    rows, vectors = f"rows-{name}.sqlite", f"vectors-{name}.faiss"
-    made: dict[str, Any] = {"indexed": 0, "trained": 0, "nlist": 1, "nprobe": 1, "recall": 1.0}
-
-    def add_ivf(old: IndexFiles | None, take: Take, texts: int) -> None:
-        ivf, more = build_ivf(take, texts, about["wanted_recall"], about.get("precision", "float16"), old)
-        ivf.write(folder / vectors)
-        made.update(more)
-
-    columns = about["columns"]
-    with closing(new_database(folder / rows, columns)) as db:
-        db.execute("BEGIN")
-        yield db, add_ivf
-        db.execute("COMMIT")
-        db.execute("PRAGMA journal_mode=WAL")
-    head = {"kind": "selfsent index", "version": VERSION, "selfsent": __version__}
-    names = [rows, vectors][: 2 if made["indexed"] else 1]
-    write_json(folder / MANIFEST, signed({**about, **head, **made, "files": names}))
-    files = IndexFiles(folder)
-    with closing(files.connect(writing=True)) as db:
-        files.write_checksums(db)
-
-
-def build_ivf(
-    take: Take, texts: int, min_recall: float, precision: Bits, old: IndexFiles | None
-) -> tuple[IVF, dict[str, Any]]:
-    """An IVF of all texts, and its entries of the manifest.
-
-    Args:
-        take: from document ids (n,) to vectors (n, d).
-        texts: number of texts.
-        min_recall: of the ten nearest neighbours.
-        precision: of the vectors.
-        old: files with lists that are used again unless the index has outgrown them; None to train new ones.
-
-    Raises:
-        DataError: the recall cannot be reached.
-    """
-    trained = 0 if old is None else int(old.manifest["trained"])
-    if old is not None and texts <= GROWTH * trained:
-        ivf = IVF.read(old.path / old.manifest["files"][1], mapped=False).emptied()
-    else:
-        trained = texts
-        drawn = np.random.default_rng(0).permutation(texts)[: training_rows(texts)]
-        ivf = IVF.trained(take(np.sort(drawn)), texts, precision=precision)
-    for start in range(0, texts, TOGETHER):
-        doc_ids = np.arange(start, min(texts, start + TOGETHER))
-        ivf.add(take(doc_ids), doc_ids)
-    recall = ivf.tune(min_recall)
-    if recall < min_recall:
-        raise DataError(f"the index finds {recall:.1%} of the nearest neighbours, and the target is {min_recall:.1%}")
-    return ivf, {"indexed": texts, "trained": trained, "nlist": ivf.nlist, "nprobe": ivf.nprobe, "recall": recall}
-
-
-def _compact_if_due(files: IndexFiles) -> None:
-    """Compact an index with too many tombstones, unindexed vectors, or blocks of postings."""
-    with files.errors(), closing(files.connect()) as db:
-        [tombstones] = db.execute("SELECT COUNT(*) FROM tombstones").fetchone()
-        [blocks, texts] = db.execute("SELECT COUNT(*), COALESCE(SUM(LENGTH(lengths)), 0) / 4 FROM blocks").fetchone()
-    unindexed = texts - int(files.manifest["indexed"])
-    if (
-        tombstones * MAX_TOMBSTONES_SHARE > texts
-        or unindexed > max(MAX_UNINDEXED, texts // UNINDEXED_SHARE)
-        or blocks > MAX_BLOCKS + texts // TOGETHER
-    ):
-        compact(files)
-
-
-def _upgraded(files: IndexFiles) -> IndexFiles:
-    """The files in the present format: an index of an older one is compacted, which rewrites it."""
-    if files.version == VERSION:
-        return files
-    compact(files)
-    return IndexFiles(files.path)
-
-
-def _analyzed(db: sqlite3.Connection, language: str | None) -> NDArray[np.int32]:
-    """Write the postings of all texts of a database; returns the number of terms in each text, (n,).
-
-    Version 2 has postings of another definition of a word.
-    """
-    analyzer, postings, lengths = Analyzer(language), PostingsWriter(db), list[int]()
-    texts = db.execute("SELECT text FROM texts ORDER BY doc_id")
-    while batch := texts.fetchmany(TOGETHER):
-        terms = [analyzer(text) for (text,) in batch]
-        postings.add(len(lengths), terms)
-        lengths += map(len, terms)
-    postings.flush()
-    return np.array(lengths, np.int32)
-
-
-def _joined(db: sqlite3.Connection, alive: NDArray[np.bool_], new: NDArray[np.int64]) -> Iterator[tuple[Any, ...]]:
-    """Each term with all of its document ids and counts, without deleted texts."""
-    found = db.execute("SELECT term, doc_ids, counts FROM postings ORDER BY term, start")
-    for term, group in groupby(found, key=lambda each: each[0]):
-        parts = [(doc_ids, counts) for _, doc_ids, counts in group]
-        doc_ids = np.frombuffer(b"".join(part for part, _ in parts), np.int32)
-        kept = alive[doc_ids]
-        if kept.any():
-            counts = np.frombuffer(b"".join(part for _, part in parts), np.uint16)
-            yield term, new[doc_ids[kept]].astype(np.int32).tobytes(), counts[kept].tobytes()

@@ -24,6 +24,8 @@ PAIR_WEIGHT = 0.5
 """Weight of TF-IDF, the terms that two texts share, in hybrid pairs."""
 LARGEST = 1000
 """Maximum weight; cosines no longer matter."""
+_STEP = 16
+"""Scores for each one in the sample of `top_k_unordered`."""
 
 
 def fuse(dense: _Scores, lexical: Any, weight: float) -> _Scores:
@@ -74,6 +76,33 @@ def top_k(scores: NDArray[Any], k: int) -> NDArray[np.int64]:
     """
     order: NDArray[np.int64] = (-scores).argsort(axis=-1, kind="stable")[..., :k]
     return order
+
+
+def top_k_unordered(scores: NDArray[Any], k: int, above: float) -> NDArray[np.int64]:
+    """Positions of the k largest of many scores, in no order, faster than `top_k`.
+
+    Args:
+        scores: (n,).
+        k: positions wanted; fewer if there are fewer scores above the bound.
+        above: a bound; scores equal to it are left out.
+
+    Example:
+        >>> import numpy as np
+        >>> sorted(top_k_unordered(np.array([0.1, 0.7, 0.0, 0.3]), 2, 0.0).tolist())
+        [1, 3]
+    """
+    import numpy as np
+
+    # A sample bounds the smallest of them, so that few values are partitioned.
+    sample = scores[::_STEP]
+    at = 2 * k // _STEP + 8
+    likely = np.partition(sample, len(sample) - at)[len(sample) - at] if len(sample) > at else above
+    places: NDArray[np.int64] = np.flatnonzero(scores > max(likely, above))
+    if len(places) < k and likely > above:
+        places = np.flatnonzero(scores > above)
+    if len(places) > k:
+        places = places[np.argpartition(-scores[places], k - 1)[:k]]
+    return places
 
 
 def check_weight(weight: float) -> None:
