@@ -191,7 +191,7 @@ def test_an_expression_of_daft():
 
 
 def test_terms_are_those_of_an_index(tmp_path):
-    texts = [*dict.fromkeys(text for text in texts_of(200)[3:])]
+    texts = [*dict.fromkeys(text for text in texts_of(200)[3:]), "word12 after word12 and word12"]
     source = write_rows(tmp_path / "rows", texts, [*range(len(texts))])
     corpus = selfsent.read_corpus(source)
     write_index(open_encoder("bundled"), corpus, tmp_path / "index", "bundled", "print", language="english")

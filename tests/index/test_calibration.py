@@ -5,9 +5,10 @@ import pytest
 
 from naive.conformal import cutoff as naive_cutoff
 from selfsent.data.corpus import read_corpus
-from selfsent.data.vector_files import VectorsFile
+from selfsent.data.vector_files import VectorsFile, unit
 from selfsent.errors import DataError, SettingsError
-from selfsent.exam.calibrate import calibrate
+from selfsent.exam.calibrate import Searched, best_scores, calibrate
+from selfsent.exam.draw import Exam, Query, Text
 from selfsent.index import Index, write_index
 from selfsent.index.calibration import (
     FILE,
@@ -200,9 +201,10 @@ def test_what_a_text_is_about_is_asked_for(bundled, tmp_path, monkeypatch):
     """Not what is said by the way, and of texts without sentences a piece."""
     random, asked = np.random.default_rng(0), []
     texts = []
-    for topic in TOPICS:
-        other = " ".join(random.choice(WORDS, 8, replace=False))
-        texts.append(f"The old {topic} was sold and repaired. {other.capitalize()}. Who repaired the {topic} sold it.")
+    for place, topic in enumerate(TOPICS):
+        sentences = [f"The old {topic} was sold and repaired.", f"Who repaired the {topic} sold it."]
+        sentences.insert(place % 3, " ".join(random.choice(WORDS, 8, replace=False)).capitalize() + ".")
+        texts.append(" ".join(sentences))
     monkeypatch.setattr(
         "selfsent.exam.calibrate.best_scores", lambda exam, *rest: (asked.append(exam), (np.ones(9), np.ones(9)))[1]
     )
@@ -213,6 +215,20 @@ def test_what_a_text_is_about_is_asked_for(bundled, tmp_path, monkeypatch):
     calibrate(read_corpus(pieces, cache=tmp_path / "b", min_rows=1), bundled)
     assert {len(query.text.split()) for query in asked[1].queries} <= {20, 10}
     assert len(asked[1].queries) == 12
+
+
+def test_the_best_scores_with_an_answer_and_without(bundled):
+    texts = ["The printer is dead. It prints no page.", "A printer of the office prints.", "The violin plays in C."]
+    vectors = unit(encode(bundled, texts, side="document"))
+    searched = Searched("texts", texts, vectors, bundled, 0.0, 0.0, None, None, 3, 3, lambda _: [])
+    exam = Exam(
+        [Text(str(place), (), (text,)) for place, text in enumerate(texts)],
+        [Query("the printer is dead", "sentence", (0,)), Query("the violin plays", "sentence", (2,))],
+    )
+    cosines = unit(encode(bundled, [query.text for query in exam.queries], side="query")) @ vectors.T
+    answered, unanswered = best_scores(exam, searched)
+    assert answered == pytest.approx([cosines[0, 0], cosines[1, 2]], abs=1e-5)
+    assert unanswered == pytest.approx([cosines[0, 1], cosines[1, :2].max()], abs=1e-5)
 
 
 def test_texts_of_one_sentence_ask_nothing(bundled, tmp_path):

@@ -40,6 +40,8 @@ def test_names(name):
     assert found.name == name
     with pytest.raises(DataError, match="ranks the documents of a search"):
         found.similarity(["a"], ["b"])
+    with pytest.raises(DataError, match="ranks the documents of a search"):
+        found.query_document_vectors(["a"], ["b"])
 
 
 def test_names_that_cannot_be():
