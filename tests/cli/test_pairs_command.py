@@ -1,4 +1,5 @@
 import json
+from functools import partial
 
 import pytest
 
@@ -52,8 +53,9 @@ def test_approximate_pairs_come_with_their_recall(selfsent, model, sentences):
 
 def test_encode_goes_on_where_it_was_interrupted(selfsent, model, sentences, tmp_path, monkeypatch):
     from selfsent.resumable import ArrayCache
+    from selfsent.search.vectors import encode_to_file
 
-    monkeypatch.setattr("selfsent.models.encoding.CHUNK", 50)
+    monkeypatch.setattr("selfsent.search.vectors.encode_to_file", partial(encode_to_file, chunk_size=50))
     write = ArrayCache.write
 
     def write_once(table, rows, vectors):

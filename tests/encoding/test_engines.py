@@ -22,6 +22,7 @@ from selfsent.models.opening import open_encoder
 from selfsent.search import dedup, near
 
 ENGINES = ["local", "daft", "dask", "ray", "spark"]
+BANDS = dedup.DedupLimits(exact=10)
 
 
 @pytest.fixture(scope="session")
@@ -101,19 +102,18 @@ def write_rows(folder, texts, ids):
     return str(folder)
 
 
-@pytest.fixture
-def few(monkeypatch):
-    """One machine compares candidates from bands, as many machines do, of few texts too."""
-    monkeypatch.setattr(dedup, "EXACT", 10)
+def of_one_machine(source, **how):
+    """The families that one machine finds among candidates from bands, as many machines do, of few texts too."""
+    return dedup.deduplicate(selfsent.read_corpus(source, metadata_columns=("id",)), **how, limits=BANDS)
 
 
 @ENGINE
-def test_families_are_those_of_one_machine(engine, engine_of, few, tmp_path):
+def test_families_are_those_of_one_machine(engine, engine_of, tmp_path):
     texts = texts_of(700)
     ids = [f"T-{number:04}" for number in range(len(texts))]
     source = write_rows(tmp_path / "rows", texts, ids)
     found = deduplicate(engine_of(engine), source, str(tmp_path / "out"))
-    expected = selfsent.dedup(selfsent.read_corpus(source, metadata_columns=("id",)))
+    expected = of_one_machine(source)
     assert len(expected.families) > 50
     families = pq.read_table(tmp_path / "out" / "families").to_pylist()
     scores = {(row["id"], row["kept"]): row["score"] for row in families}
@@ -240,7 +240,7 @@ def test_bands_are_those_of_dedup_with_the_number_of_the_band():
     assert len({*flat.tolist()}) == len({(band, key) for row in keys for band, key in enumerate(row) if key})
 
 
-def test_a_job_that_stopped_goes_on(tmp_path, few):
+def test_a_job_that_stopped_goes_on(tmp_path):
     source = write_rows(tmp_path / "rows", texts_of(80), [*range(80)])
     run, done = encoding.local(), []
 
@@ -259,7 +259,7 @@ def test_a_job_that_stopped_goes_on(tmp_path, few):
         deduplicate(run, source, str(tmp_path / "out"))
 
 
-def test_a_job_that_stopped_begins_again_with_other_options(tmp_path, few):
+def test_a_job_that_stopped_begins_again_with_other_options(tmp_path):
     source, done = write_rows(tmp_path / "rows", texts_of(80), [*range(80)]), []
 
     def stopping(sources, step, output, by=None):
@@ -274,13 +274,13 @@ def test_a_job_that_stopped_begins_again_with_other_options(tmp_path, few):
     assert done[2] == "_Read"
 
 
-def test_a_guard_keeps_copies_apart_as_on_one_machine(tmp_path, few):
+def test_a_guard_keeps_copies_apart_as_on_one_machine(tmp_path):
     texts = [f"Printer {number} on the second floor does not answer at all today" for number in (42, 42, 43)]
     texts = [*texts, "Printer 42 on the second floor does not answer at all today, sadly", *texts_of(30)]
     source = write_rows(tmp_path / "rows", texts, [*range(len(texts))])
     for guard in ([], ["numbers"], ["order"]):
         kept = deduplicate(encoding.local(), source, str(tmp_path / f"out{guard}"), guard=guard).kept
-        assert kept == len(selfsent.dedup(selfsent.read_corpus(source), guard=guard).kept), guard
+        assert kept == len(of_one_machine(source, guard=guard).kept), guard
     numbers, free = (
         pq.read_table(tmp_path / f"out{guard}" / "unique")["id"].to_pylist() for guard in (["numbers"], [])
     )

@@ -9,7 +9,7 @@ from selfsent import dedup
 from selfsent.data.corpus import read_corpus
 from selfsent.errors import SettingsError
 from selfsent.search import near
-from selfsent.search.dedup import copies_across, deduplicate, families_of_pairs, table_rows
+from selfsent.search.dedup import DedupLimits, copies_across, deduplicate, families_of_pairs, table_rows
 from selfsent.search.families import Family, Stars
 from selfsent.search.pairs import Pair
 from selfsent.search.similarity import Similarity
@@ -46,12 +46,11 @@ def rows_of(found, count):
 
 
 @pytest.mark.parametrize("most", [5000, 0])
-def test_near_copies_are_those_of_all_pairs(read, texts, most, monkeypatch):
-    monkeypatch.setattr("selfsent.search.dedup.EXACT", most)  # all pairs, or those that share a band
-    monkeypatch.setattr("selfsent.search.dedup._BLOCK", 32)
+def test_near_copies_are_those_of_all_pairs(read, texts, most):
+    limits = DedupLimits(exact=most, block=32)  # all pairs, or those that share a band
     corpus = read(texts)
     assert len(corpus) == len(texts)
-    found = deduplicate(corpus, threshold=0.6)
+    found = deduplicate(corpus, threshold=0.6, limits=limits)
     expected = kept_for(tfidf_cosines(texts), range(len(texts)), 0.6)
     assert rows_of(found, len(texts)) == expected
     assert 20 < found.dropped < 60
@@ -59,14 +58,12 @@ def test_near_copies_are_those_of_all_pairs(read, texts, most, monkeypatch):
 
 
 @pytest.mark.parametrize("weight", [0, 0.5])
-def test_copies_by_vectors_are_those_of_all_pairs(read, texts, weight, monkeypatch):
-    monkeypatch.setattr("selfsent.search.dedup._BLOCK", 32)
-    monkeypatch.setattr("selfsent.search.dedup._TILE", 50)
+def test_copies_by_vectors_are_those_of_all_pairs(read, texts, weight):
     vectors = np.random.default_rng(0).normal(size=(len(texts), 3)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     corpus = read(texts)
     similarity = Similarity(corpus, vectors, weight, "none")
-    found = deduplicate(corpus, "meaning", 0.62, similarity=similarity)
+    found = deduplicate(corpus, "meaning", 0.62, similarity=similarity, limits=DedupLimits(block=32, tile=50))
     words = np.array(tfidf_cosines(texts))
     scores = (vectors @ vectors.T + weight * words) / (1 + weight)
     expected = kept_for(scores.tolist(), range(len(texts)), 0.62)
@@ -127,11 +124,11 @@ def test_levels_and_guards(read, tickets):
 
 
 @pytest.mark.parametrize("most", [5000, 0])
-def test_another_name_is_no_copy(read, most, monkeypatch):
-    monkeypatch.setattr("selfsent.search.dedup.EXACT", most)
+def test_another_name_is_no_copy(read, most):
+    limits = DedupLimits(exact=most)
     texts = [f"{PRINTER}, and ask {name} about it" for name in ("Smith", "Miller", "SMITH", "somebody")]
-    assert dedup(read(texts), guard=["names"]).kept.tolist() == [0, 1]
-    assert dedup(read(texts)).kept.tolist() == [0]
+    assert deduplicate(read(texts), guard=["names"], limits=limits).kept.tolist() == [0, 1]
+    assert deduplicate(read(texts), limits=limits).kept.tolist() == [0]
 
 
 def test_the_row_that_stays(read, tickets):

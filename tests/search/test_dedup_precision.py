@@ -41,15 +41,14 @@ def test_the_chance_is_right_where_the_tail_is_exponential():
     assert (ratio < 1.35).all()
 
 
-def test_the_neighbours_of_a_sample(read, monkeypatch):
-    monkeypatch.setattr("selfsent.search.precision._BLOCK", 32)
+def test_the_neighbours_of_a_sample(read):
     texts = tiny.make_sentences(150, seed=5)
     similarity = Similarity(read(texts))
     first, second = np.divmod(np.arange(150**2), 150)
     scores = similarity(first, second).reshape(150, 150)
     np.fill_diagonal(scores, -1)
     expected = -np.sort(-scores, axis=1)[:, :120]
-    found = neighbours_of_sample(similarity)
+    found = neighbours_of_sample(similarity, block_size=32)
     assert found.scores == pytest.approx(expected, abs=1e-5)
     assert found.rows.tolist() == [*range(150)]
     assert found.nearest.tolist() == scores.argmax(1).tolist()

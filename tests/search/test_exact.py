@@ -6,24 +6,38 @@ import selfsent
 import tiny
 from naive import words as naive
 from selfsent.data.corpus import read_corpus
+from selfsent.data.vector_files import VectorsFile
 from selfsent.errors import BaseEncoderError, SettingsError
 from selfsent.lexical.analyzer import words_of
 from selfsent.models.encoding import encode
 from selfsent.models.loading import load_encoder
 from selfsent.scorers.load_scorer import load_scorer
-from selfsent.search import search
+from selfsent.search import encode_to_file, search
 from selfsent.search.exact import TopHits, best_parts
 
 
+def in_chunks(chunk, encoder, corpus, folder):
+    """Vectors of a corpus that are read some at a time."""
+    encode_to_file(encoder, corpus, folder / "v.npy")
+    return VectorsFile(folder / "v.npy", chunk)
+
+
 @pytest.mark.parametrize("chunk", [7, 4096])
-def test_search_is_exact(encoder, corpus, sentences, chunk, monkeypatch):
-    monkeypatch.setattr("selfsent.models.encoding.CHUNK", chunk)
+def test_search_is_exact(encoder, corpus, sentences, chunk, tmp_path):
     queries = ["ba de fi", sentences[3]]
     vectors = encode(encoder, sentences).astype(np.float64)
     wanted = encode(encoder, queries).astype(np.float64)
     cosines = wanted @ vectors.T / np.linalg.norm(wanted, axis=1)[:, None] / np.linalg.norm(vectors, axis=1)
     told = []
-    found = search(encoder, corpus, queries, top=5, progress=tiny.counts(told), lexical_weight=0)
+    found = search(
+        encoder,
+        corpus,
+        queries,
+        top=5,
+        progress=tiny.counts(told),
+        file=in_chunks(chunk, encoder, corpus, tmp_path),
+        lexical_weight=0,
+    )
     assert sum(told) == 70
     for hits, expected in zip(found, cosines, strict=True):
         assert [hit.row for hit in hits] == np.argsort(-expected, kind="stable")[:5].tolist()
@@ -48,14 +62,14 @@ def test_more_is_asked_for_than_there_is(encoder, corpus):
 
 
 @pytest.mark.parametrize("chunk", [7, 4096])
-def test_words_are_weighed_beside_the_cosine(encoder, corpus, sentences, chunk, monkeypatch):
-    monkeypatch.setattr("selfsent.models.encoding.CHUNK", chunk)
-    monkeypatch.setattr("selfsent.search.exact._COUNTED_TOGETHER", 11)
-    queries = ["ba de fi", sentences[3], "nothing of it"]
-    cosines = {hit.row: hit.dense_score for hit in search(encoder, corpus, queries, 70, lexical_weight=0)[0]}
+def test_words_are_weighed_beside_the_cosine(encoder, chunk, tmp_path):
+    sentences = tiny.make_sentences(300)  # more than are counted together
+    corpus = read_corpus(sentences, cache=tmp_path / "cache")
+    queries, file = ["ba de fi", sentences[3], "nothing of it"], in_chunks(chunk, encoder, corpus, tmp_path)
+    cosines = {hit.row: hit.dense_score for hit in search(encoder, corpus, queries, 300, lexical_weight=0)[0]}
     terms = [words_of(text) for text in sentences]
     for query, hits in zip(
-        queries, search(encoder, corpus, queries, 70, lexical_weight=0.7, language="none"), strict=True
+        queries, search(encoder, corpus, queries, 300, file=file, lexical_weight=0.7, language="none"), strict=True
     ):
         shared = [naive.bm25_share(words_of(query), text, terms) for text in terms]
         np.testing.assert_allclose([hit.lexical_score for hit in hits], [shared[hit.row] for hit in hits], atol=1e-5)

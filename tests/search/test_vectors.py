@@ -1,6 +1,7 @@
 """Files of vectors that line up with the input: repeated and empty texts have their rows."""
 
 import random
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -9,21 +10,18 @@ import pytest
 
 import tiny
 from selfsent.data.corpus import read_corpus
-from selfsent.data.vector_files import StoredVectors, VectorsFile, unit
+from selfsent.data.vector_files import StoredVectors, VectorsFile as WholeVectorsFile, unit
 from selfsent.errors import Damaged, DataError, OutputError, SettingsError
 from selfsent.models.encoding import encode
 from selfsent.progress import SILENT
-from selfsent.search import encode_corpus, encode_to_file, search
+from selfsent.search import encode_corpus, encode_to_file as in_chunks_to_file, search
+from selfsent.search.vectors import CHECKED
 
 NAMES = pytest.mark.parametrize("name", ["v.npy", "v.parquet"])
 
 
-@pytest.fixture(autouse=True)
-def small_chunks(monkeypatch):
-    monkeypatch.setattr("selfsent.models.encoding.CHUNK", 16)
-    monkeypatch.setattr("selfsent.search.vectors.CHUNK", 11)
-    monkeypatch.setattr("selfsent.search.vectors.CHECKED", 8)
-    monkeypatch.setattr("selfsent.data.vector_files.TOGETHER", 30)
+encode_to_file = partial(in_chunks_to_file, chunk_size=16)
+VectorsFile = partial(WholeVectorsFile, chunk_size=30)
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +76,7 @@ def test_there_is_a_vector_for_each_row_and_repeated_texts_are_computed_once(
 ):
     told, computed = [], []
 
-    def spy(model, some, side=None):
+    def spy(model, some, side, chunk_size):
         computed.extend(some := list(some))
         yield encode(model, some)
 
@@ -194,7 +192,7 @@ def test_the_file_serves_in_place_of_the_encoder(encoder, either, tmp_path, name
     with monkeypatch.context() as patch:
         patch.setattr("selfsent.search.vectors.encode", spy)
         vectors = encode_corpus(encoder, either, told.append, VectorsFile(tmp_path / name))
-    assert len(texts) <= 8 * len(told)  # a sample
+    assert len(texts) <= CHECKED * len(told)  # a sample
     assert sum(told) == len(either)
     np.testing.assert_allclose(vectors, computed, atol=1e-5)
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)

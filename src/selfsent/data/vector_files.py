@@ -19,8 +19,6 @@ SUFFIX = ".parquet"
 UNKNOWN = "custom"
 CONTENT = {".npy": "an array of floats (n, d)", SUFFIX: "the columns text and embedding, lists of floats of one length"}
 """Required content of a file of vectors, by suffix."""
-TOGETHER = 4096
-"""Rows read at a time."""
 
 
 def unit(vectors: Vectors) -> Vectors:
@@ -41,14 +39,15 @@ class VectorsFile:
 
     Args:
         path: the file or folder. The files of a folder are read in the order in which a corpus reads them.
+        chunk_size: rows read at a time.
 
     Raises:
         SettingsError: it has another suffix.
         DataError: it is missing or has other content.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, chunk_size: int = 4096) -> None:
+        self.path, self._chunk_size = path, chunk_size
         self._suffix = SUFFIX if path.is_dir() else path.suffix
         if self._suffix not in CONTENT:
             raise SettingsError(f"{path} must end in {' or '.join(CONTENT)}")
@@ -82,14 +81,14 @@ class VectorsFile:
             self.rows, self.size = self._vectors.shape
 
     def parts(self) -> Iterator[tuple[Vectors, list[str] | None]]:
-        """Vectors, (up to TOGETHER, d) at a time, with their texts where the file has them.
+        """Vectors, (up to `chunk_size`, d) at a time, with their texts where the file has them.
 
         Raises:
             DataError: the file is damaged further down.
         """
         if self._vectors is not None:
-            for start in range(0, self.rows, TOGETHER):
-                yield np.ascontiguousarray(self._vectors[start : start + TOGETHER], dtype=np.float32), None
+            for start in range(0, self.rows, self._chunk_size):
+                yield np.ascontiguousarray(self._vectors[start : start + self._chunk_size], dtype=np.float32), None
             return
         yield from self._parts_of_parquet()
 
@@ -126,7 +125,7 @@ class VectorsFile:
 
         for path in self._parquet:
             with self._read_errors(), pq.ParquetFile(path, page_checksum_verification=True) as file:
-                for batch in file.iter_batches(TOGETHER, columns=["text", "embedding"]):
+                for batch in file.iter_batches(self._chunk_size, columns=["text", "embedding"]):
                     lists, texts = batch["embedding"], batch["text"]
                     uneven = pc.any(pc.not_equal(pc.list_value_length(lists), self.size)).as_py()
                     if lists.null_count or texts.null_count or uneven:

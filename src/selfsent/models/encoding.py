@@ -80,7 +80,7 @@ def encode_stream(
     model: Model,
     texts: Iterable[str],
     side: Side | None = None,
-    chunk_size: int | None = None,
+    chunk_size: int = CHUNK,
     max_characters: int = CHARACTERS,
 ) -> Iterator[NDArray[np.float32]]:
     """Vectors of a stream of sentences, (up to `chunk_size`, d) at a time, in order.
@@ -89,13 +89,13 @@ def encode_stream(
         model: the encoder.
         texts: sentences.
         side: as for `encode`.
-        chunk_size: maximum number of sentences at a time; None for `CHUNK`.
+        chunk_size: maximum number of sentences at a time.
         max_characters: maximum number of characters at a time, unless one sentence has more.
     """
     prepare, compute = _steps(model, prompt_of(model, side))
     waiting: deque[Future[Any]] = deque()
     with ThreadPoolExecutor(1) as thread:
-        for chunk in _chunked(texts, chunk_size or CHUNK, max_characters):
+        for chunk in _chunked(texts, chunk_size, max_characters):
             waiting.append(thread.submit(prepare, chunk))
             if len(waiting) > 1:
                 yield compute(waiting.popleft().result())

@@ -35,11 +35,26 @@ Allowed = Callable[[Integers, Integers], NDArray[np.bool_]]
 THRESHOLDS: dict[Level, float] = {"exact": 1.0, "near": 0.8, "meaning": 0.85}
 """Minimum similarity of near-copies where none is given."""
 NEWEST = "newest:"
-_BLOCK, _TILE = 1024, 8192
-EXACT = 5000
-"""Texts up to which all are compared by words; of more those that share a band."""
 _BEST = 16
 """Kept texts with the largest cosines with which a text is compared by words, too, and as many of the first ones."""
+
+
+@dataclass(frozen=True)
+class DedupLimits:
+    """Sizes of a comparison, which bound its time and memory.
+
+    Args:
+        exact: texts up to which all are compared by words; of more those that share a band.
+        block: texts that are compared together.
+        tile: kept texts that a block is compared with at a time.
+    """
+
+    exact: int = 5000
+    block: int = 1024
+    tile: int = 8192
+
+
+LIMITS = DedupLimits()
 
 
 @dataclass(frozen=True)
@@ -104,6 +119,7 @@ def deduplicate(
     precision: float | None = None,
     similarity: Similarity | None = None,
     progress: Progress = SILENT,
+    limits: DedupLimits = LIMITS,
 ) -> Deduplicated:
     """Tell which rows of the input stay, and of which others they are near-copies.
 
@@ -117,6 +133,7 @@ def deduplicate(
         precision: choose the threshold at which this share of the copies are copies (see `choose_threshold`).
         similarity: for `meaning`, with vectors.
         progress: receives the number of distinct texts done.
+        limits: of the comparison.
 
     Raises:
         SettingsError: an unknown option, a column without dates or numbers, or too few texts for a precision.
@@ -134,7 +151,7 @@ def deduplicate(
         similarity = similarity or Similarity(corpus)
         found = _close_by_words if similarity.vectors is None else _close_by_vectors
         allowed = _allowing(corpus, guard)
-        found(stars, similarity, order, threshold, allowed, progress.counting("comparing", len(corpus)))
+        found(stars, similarity, order, threshold, allowed, progress.counting("comparing", len(corpus)), limits)
     return _of_input(corpus, stars, first, order, level, threshold, chosen)
 
 
@@ -212,7 +229,7 @@ class _Joined:
         columns = [self._corpus.texts(self._rows[rows], column) for column in self._corpus.input_columns]
         return ["\n".join(texts) for texts in zip(*columns, strict=True)]
 
-    def batches(self, size: int = _BLOCK) -> Iterator[list[str]]:
+    def batches(self, size: int = LIMITS.block) -> Iterator[list[str]]:
         for start in range(0, len(self), size):
             yield self.texts(np.arange(start, min(start + size, len(self))))
 
@@ -237,7 +254,7 @@ def preferred(corpus: Corpus, keep_row: str) -> tuple[Integers, Integers]:
 
 def _allowing(corpus: Texts, guard: Sequence[Guard]) -> Allowed:
     """The test of pairs of rows of a corpus for changes of a guard."""
-    names = names_in(chain.from_iterable(corpus.batches(size=_BLOCK))) if "names" in guard else set[str]()
+    names = names_in(chain.from_iterable(corpus.batches(size=LIMITS.block))) if "names" in guard else set[str]()
 
     def allowed(first: Integers, second: Integers) -> NDArray[np.bool_]:
         if not guard:
@@ -249,13 +266,19 @@ def _allowing(corpus: Texts, guard: Sequence[Guard]) -> Allowed:
 
 
 def _close_by_words(
-    stars: Stars, similarity: Similarity, order: Integers, threshold: float, allowed: Allowed, advance: Counter
+    stars: Stars,
+    similarity: Similarity,
+    order: Integers,
+    threshold: float,
+    allowed: Allowed,
+    advance: Counter,
+    limits: DedupLimits,
 ) -> None:
     """Let texts join: of few texts all are compared with those that are kept, of many those that share a band."""
     corpus, counts = similarity.corpus, similarity.counts
     assert counts is not None
-    if len(corpus) <= EXACT:
-        _all_by_words(stars, similarity, order, threshold, allowed, advance)
+    if len(corpus) <= limits.exact:
+        _all_by_words(stars, similarity, order, threshold, allowed, advance, limits)
         return
     rank = _ranks(order)
     close: list[tuple[Integers, Integers, Vectors]] = []
@@ -269,13 +292,19 @@ def _close_by_words(
 
 
 def _all_by_words(
-    stars: Stars, similarity: Similarity, order: Integers, threshold: float, allowed: Allowed, advance: Counter
+    stars: Stars,
+    similarity: Similarity,
+    order: Integers,
+    threshold: float,
+    allowed: Allowed,
+    advance: Counter,
+    limits: DedupLimits,
 ) -> None:
     from scipy.sparse import vstack
 
     corpus, counts = similarity.corpus, similarity.counts
     assert counts is not None
-    blocks = [np.arange(start, min(start + _BLOCK, len(order))) for start in range(0, len(order), _BLOCK)]
+    blocks = [np.arange(at, min(at + limits.block, len(order))) for at in range(0, len(order), limits.block)]
     rows = vstack([counts.weighed(corpus.texts(order[block])) for block in blocks], format="csr")
     kept = np.empty(0, np.int64)
     for block in blocks:
@@ -290,16 +319,22 @@ def _all_by_words(
 
 
 def _close_by_vectors(
-    stars: Stars, similarity: Similarity, order: Integers, threshold: float, allowed: Allowed, advance: Counter
+    stars: Stars,
+    similarity: Similarity,
+    order: Integers,
+    threshold: float,
+    allowed: Allowed,
+    advance: Counter,
+    limits: DedupLimits,
 ) -> None:
     """Let texts join, a block at a time: each is compared with all that are kept by then, and with its block."""
     vectors = similarity.vectors
     assert vectors is not None
     least = candidates_for(1, threshold, similarity.weight)[1]
     kept = np.empty(0, np.int64)
-    for start in range(0, len(order), _BLOCK):
-        block = np.arange(start, min(start + _BLOCK, len(order)))
-        found = [*_in_tiles(vectors, order, block, kept, least)]
+    for start in range(0, len(order), limits.block):
+        block = np.arange(start, min(start + limits.block, len(order)))
+        found = [*_in_tiles(vectors, order, block, kept, least, limits.tile)]
         cosines = vectors[order[block]] @ vectors[order[block]].T
         cosines[np.triu_indices(len(block))] = -np.inf
         found += _best(cosines, block, block, least)
@@ -313,10 +348,10 @@ def _close_by_vectors(
 
 
 def _in_tiles(
-    vectors: Vectors, order: Integers, block: Integers, kept: Integers, least: float
+    vectors: Vectors, order: Integers, block: Integers, kept: Integers, least: float, size: int
 ) -> Iterator[tuple[Integers, Integers, Vectors]]:
-    for at in range(0, len(kept), _TILE):
-        tile = kept[at : at + _TILE]
+    for at in range(0, len(kept), size):
+        tile = kept[at : at + size]
         yield from _best(vectors[order[block]] @ vectors[order[tile]].T, block, tile, least)
 
 

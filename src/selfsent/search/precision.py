@@ -35,7 +35,7 @@ _STEPS = np.round(np.arange(1.0, 0.495, -0.005), 3)
 """Thresholds to choose from. Below a half stand quotations and texts of one source, which no tail foretells."""
 MOST_REORDERED = 0.5
 """Share of copies with words in another order above which order is heeded: back-translations have less (docs/log)."""
-_DRAWN, _BLOCK = 1000, 1024
+_DRAWN = 1000
 _LEAST_SCALE = 1e-6
 
 
@@ -96,10 +96,12 @@ class Neighbours:
     nearest: NDArray[np.int64]
 
 
-def neighbours_of_sample(similarity: Similarity, seed: int = 0, progress: Progress = SILENT) -> Neighbours:
+def neighbours_of_sample(
+    similarity: Similarity, seed: int = 0, progress: Progress = SILENT, block_size: int = 1024
+) -> Neighbours:
     """The largest similarities of a sample of texts to others.
 
-    Every text of the sample is compared with the whole corpus, some at a time in memory.
+    Every text of the sample is compared with the whole corpus, `block_size` texts at a time in memory.
     """
     corpus, counts, vectors = similarity.corpus, similarity.counts, similarity.vectors
     rows = np.sort(np.random.default_rng(seed).permutation(len(corpus))[:SAMPLE])
@@ -107,7 +109,7 @@ def neighbours_of_sample(similarity: Similarity, seed: int = 0, progress: Progre
     best = np.empty((len(rows), 0), np.float32)
     nearest, highest = np.zeros(len(rows), np.int64), np.full(len(rows), -np.inf)
     advance, start = progress.counting("looking at neighbours", len(corpus)), 0
-    for texts in corpus.batches(size=_BLOCK):
+    for texts in corpus.batches(size=block_size):
         block = slice(start, start + len(texts))
         words = 0.0 if counts is None or own is None else (own @ counts.weighed(texts).T).toarray()
         scores: Any = words

@@ -89,6 +89,7 @@ def encode_to_file(
     progress: Progress = SILENT,
     side: Side | None = None,
     normalize: bool = False,
+    chunk_size: int = CHUNK,
 ) -> Encoded:
     """Write a vector for each input row, in order; memory hardly grows with the corpus.
 
@@ -105,6 +106,7 @@ def encode_to_file(
         progress: receives the number of distinct texts done.
         side: of a search, for models with a prompt for queries or documents.
         normalize: scale each vector to length 1, even if the model does not.
+        chunk_size: texts computed and stored together, which an interruption may lose.
 
     Raises:
         SettingsError: another suffix.
@@ -114,7 +116,7 @@ def encode_to_file(
     model, output = open_encoder(model), Path(output)
     check_output(output)
     inputs = corpus.input_rows
-    directory = output.with_name(f".{output.name}.{key_of(_identity(corpus, model, side, normalize))}.part")
+    directory = output.with_name(f".{output.name}.{key_of(_identity(corpus, model, side, normalize, chunk_size))}.part")
     with output_errors(output):
         _lock = lock_directory(directory, f"another selfsent is writing {output}: wait for it, or name another file")
         name = f"the part of {output} from an earlier run"
@@ -122,10 +124,10 @@ def encode_to_file(
         try:
             with warn_on_truncation(model):
                 advance = progress.counting("encoding", len(corpus))
-                blocks = partial(_blocks, model, corpus, side, normalize)
+                blocks = partial(_blocks, model, corpus, side, normalize, chunk_size)
                 kept = cache.fill_in_order(blocks, advance)
             lengths = np.linalg.norm(cache.vectors[:1000], axis=1)
-            _write_rows(cache, corpus, output)
+            _write_rows(cache, corpus, output, chunk_size)
         except KeyboardInterrupt:
             if not (done := int(cache.done.sum())):
                 _remove_parts(output)
@@ -138,17 +140,17 @@ def encode_to_file(
 
 
 def _blocks(
-    model: Model, corpus: Corpus, side: Side | None, normalize: bool, start: int
+    model: Model, corpus: Corpus, side: Side | None, normalize: bool, chunk_size: int, start: int
 ) -> Iterator[NDArray[np.float32]]:
     """The vectors of a corpus' distinct sentences from `start` on, some at a time."""
-    for block in encode_stream(model, sentences(corpus, start), side):
+    for block in encode_stream(model, sentences(corpus, start), side, chunk_size):
         yield unit(block) if normalize else block
 
 
-def _identity(corpus: Corpus, model: Model, side: Side | None, normalize: bool) -> tuple[object, ...]:
+def _identity(corpus: Corpus, model: Model, side: Side | None, normalize: bool, chunk_size: int) -> tuple[object, ...]:
     """Everything the vectors depend on, as JSON."""
     data = corpus.fingerprint, corpus.text_columns[0], len(corpus), *(("normalized",) if normalize else ())
-    return *data, fingerprint(model), prompt_of(model, side), CHUNK, encoding.CHARACTERS, _machine(model)
+    return *data, fingerprint(model), prompt_of(model, side), chunk_size, encoding.CHARACTERS, _machine(model)
 
 
 def _machine(model: Model) -> tuple[object, ...]:
@@ -169,7 +171,7 @@ def _remove_parts(output: Path) -> None:
         shutil.rmtree(part, ignore_errors=True)
 
 
-def _write_rows(cache: ArrayCache, corpus: Corpus, output: Path) -> None:
+def _write_rows(cache: ArrayCache, corpus: Corpus, output: Path, chunk_size: int) -> None:
     """Expand the vectors of the distinct sentences to one per input row."""
     inputs, size = corpus.input_rows, cache.vectors.shape[1]
     if output.suffix == ".npy" and len(inputs) == len(corpus):  # no repeated or empty rows
@@ -177,8 +179,8 @@ def _write_rows(cache: ArrayCache, corpus: Corpus, output: Path) -> None:
         return
 
     def blocks() -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]]:
-        for start in range(0, len(inputs), CHUNK):
-            input_rows = np.arange(start, min(start + CHUNK, len(inputs)))
+        for start in range(0, len(inputs), chunk_size):
+            input_rows = np.arange(start, min(start + chunk_size, len(inputs)))
             rows = np.asarray(inputs.corpus_rows[input_rows])
             block = np.zeros((len(rows), size), dtype="<f4")
             # Remapped for each block: mapped pages stay resident.
