@@ -48,10 +48,9 @@ def test_a_ranking_alone_is_judged_from_its_best_hit_on():
     assert [hit.weight for hit in own] == pytest.approx([1, 1 / np.log2(3), 1 / 2, 1 / np.log2(5)])
 
 
-def test_blocks_change_nothing(monkeypatch):
+def test_blocks_change_nothing():
     whole = hits_to_judge(QUERIES, TEXTS, models(2))
-    monkeypatch.setattr("selfsent.comparison.hits._BLOCK", 60)
-    assert hits_to_judge(QUERIES, TEXTS, models(2)) == whole
+    assert hits_to_judge(QUERIES, TEXTS, models(2), scores_at_once=60) == whole
 
 
 def test_a_session_goes_on_skips_and_takes_back(tmp_path):

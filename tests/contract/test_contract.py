@@ -39,9 +39,7 @@ def made(cell, base_of):
 def learner(made):
     """A learner with dropout, in training mode; every test has its own copy, with gradients added in place."""
     learner = copy.deepcopy(made)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("selfsent.fast.lookups.LARGE", 1)
-        put_lookups(learner)
+    put_lookups(learner, large=1)
     return learner
 
 

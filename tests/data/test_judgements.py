@@ -3,7 +3,6 @@ import threading
 
 import pytest
 
-from selfsent.data import judgements
 from selfsent.data.judgements import Judgements
 from selfsent.errors import DataError, OutputError, SettingsError
 
@@ -76,17 +75,16 @@ def test_a_file_that_was_spoilt_meanwhile_is_not_written_over(tmp_path):
     assert path.read_text() == "notes\n"
 
 
-def test_limits(tmp_path, monkeypatch):
+def test_limits(tmp_path):
     with pytest.raises(SettingsError, match=r"must end in \.csv"):
         Judgements(tmp_path / "mine.tsv")
     os.mkfifo(tmp_path / "pipe.csv")
     with pytest.raises(OutputError, match="not an ordinary file"):
         Judgements(tmp_path / "pipe.csv")
-    found = Judgements(tmp_path / "mine.csv")
+    found = Judgements(tmp_path / "mine.csv", maximum=1)
     for empty in (("", "7"), ("red", " ")):
         with pytest.raises(DataError, match="needs a query and an id"):
             found.judge(*empty, True)
-    monkeypatch.setattr(judgements, "MOST", 1)
     found.judge("red", "7", True)
     with pytest.raises(DataError, match="the maximum"):
         found.judge("red", "8", True)

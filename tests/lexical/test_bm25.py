@@ -57,8 +57,7 @@ def test_nothing_is_searched_or_asked():
 
 @pytest.mark.parametrize("common", [1, 1000])
 @pytest.mark.parametrize("query", QUERIES)
-def test_postings_are_scored_as_a_stream(query, common, monkeypatch):
-    monkeypatch.setattr("selfsent.lexical.bm25._COMMON", common)
+def test_postings_are_scored_as_a_stream(query, common):
     analyzer = Analyzer("english")
     terms = [analyzer(text) for text in TEXTS]
     lengths = np.array(list(map(len, terms)), np.float32)
@@ -67,7 +66,7 @@ def test_postings_are_scored_as_a_stream(query, common, monkeypatch):
     for term in dict.fromkeys(analyzer(query)):
         ids = np.array([number for number, each in enumerate(terms) if term in each], np.int64)
         counts = np.array([terms[number].count(term) for number in ids], np.float32)
-        each = Postings.of(ids, saturated(counts, norms[ids]), len(TEXTS))
+        each = Postings.of(ids, saturated(counts, norms[ids]), len(TEXTS), common)
         assert (each.frequency, each.doc_ids is None) == (len(ids), common == 1000 and len(ids) > 0)
         postings.append((each, analyzer(query).count(term)))
     found = score_postings(stats, postings, len(TEXTS))

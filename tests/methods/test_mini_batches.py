@@ -144,25 +144,3 @@ def test_a_run_in_parts_learns_the_same_and_is_resumed(base_of, tmp_path, monkey
 def test_methods_that_have_no_vectors_to_cache(method, complaint):
     with pytest.raises(SettingsError, match=complaint):
         Plan.resolve(get_method(method), mini_batch_size=4)
-
-
-@pytest.mark.parametrize(
-    ("method", "options"),
-    [
-        ("mnrl", {"both_directions": True, "keep_base": 1.0, "hard_negatives": True}),
-        ("simcse", {"delete_words": 0.3}),
-        ("ntxent", {"delete_words": 0.3, "width": 2}),
-    ],
-)
-def test_a_large_batch_is_compared_in_blocks(learner_of, method, options, monkeypatch):
-    found = []
-    for large in (1 << 22, 30):
-        monkeypatch.setattr("selfsent.methods.contrast.LARGE", large)
-        monkeypatch.setattr("selfsent.methods.contrast.BLOCK", large)
-        learner = learner_of(method, **options)
-        batch = [pack(learner.model, SENTENCES[start : start + 7]) for start in (0, 7, 14)]
-        value = learner(batch if method == "mnrl" else batch[:2]).total
-        value.backward()
-        found.append((value.item(), gradients(learner)))
-    assert found[0][0] == pytest.approx(found[1][0], rel=1e-6)
-    assert_same(found[0][1], found[1][1])

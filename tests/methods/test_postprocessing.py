@@ -17,16 +17,15 @@ SMALL = {"levels": 2, "depth": 2, "width": 4}
 
 
 @pytest.fixture
-def fitted(learner_of, monkeypatch):
+def fitted(learner_of):
     """A learner of a method that fits, prepared on the sentences a few at a time, and the encoder it started from."""
-    monkeypatch.setattr("selfsent.data.batches._CHUNK", 70)
-    monkeypatch.setattr("selfsent.data.batches._TOKENS", 200)
 
     def of(method, architecture="bert", sentences=SENTENCES, **options):
         learner = learner_of(method, architecture, **options)
         before = encode(learner.model, sentences)
         views = learner.options.views()
         batches = tiny.make_batches(learner, views, Settings(max_length=tiny.LONGEST), sentences)
+        batches.chunk_size, batches.chunk_tokens = 70, 200
         learner.prepare(batches.single_pass())
         return learner, before
 
@@ -129,10 +128,10 @@ def test_strength_is_the_power_of_the_deviations(strength, fitted):
 
 
 def test_some_of_the_sentences_are_the_same_on_any_number_of_processes(learner_of, monkeypatch):
-    monkeypatch.setattr("selfsent.data.batches._CHUNK", 30)
     learner = learner_of("whitening")
     views = learner.options.views()
     batches = tiny.make_batches(learner, views, Settings(max_length=tiny.LONGEST), SENTENCES)
+    batches.chunk_size = 30
 
     def of(rank, processes):
         monkeypatch.setattr("selfsent.data.batches.rank", lambda: rank)

@@ -30,9 +30,8 @@ def test_the_order_of_the_sentences_is_kept(encoder, sentences, chunk, character
 
 
 @pytest.fixture
-def two_at_work(encoder, two_threads, monkeypatch):
-    """Many batches, two threads, and those that took one; neither goes on before the other has one, too."""
-    monkeypatch.setattr("selfsent.models.packing.TOKENS", {"cpu": 60})
+def two_at_work(encoder, two_threads):
+    """Two threads, and those that took a batch; neither goes on before the other has one, too."""
     seen, both = set(), threading.Barrier(2)
 
     def meet(*_):
@@ -45,7 +44,8 @@ def two_at_work(encoder, two_threads, monkeypatch):
 
 
 @pytest.mark.parametrize("layers", ["last", "first+last"])
-def test_two_threads_share_the_work_and_change_nothing(layers, encoder, sentences, two_at_work):
+def test_two_threads_share_the_work_and_change_nothing(layers, encoder, two_at_work):
+    sentences = tiny.make_sentences(900)  # more tokens than one pass has
     encoder.average_layers(layers)
     shared = encode(encoder, sentences)
     assert len(two_at_work) == 2

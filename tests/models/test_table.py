@@ -151,10 +151,10 @@ def test_a_damaged_table_is_told_in_one_line(table, tmp_path):
         open_table(tmp_path / "short")
 
 
-def test_few_texts_and_many_have_the_same_tokens(table, monkeypatch):
+def test_few_texts_and_many_have_the_same_tokens(table):
     few, many = open_table(table), open_table(table)
     read = few.tokens(TEXTS)
-    monkeypatch.setattr("selfsent.models.table._FEW", sum(map(len, TEXTS)) - 1)
+    many.tokens(["word " * 60_000])
     also_read = many.tokens(TEXTS)
     assert ("reader" in vars(few), "reader" in vars(many)) == (False, True)
     for name in ("ids", "lengths", "word_starts"):
@@ -162,17 +162,17 @@ def test_few_texts_and_many_have_the_same_tokens(table, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", ["float16", "model2vec of bytes"])
-def test_rows_that_are_held_are_those_that_were_converted(table, tmp_path, kind, monkeypatch):
+def test_rows_that_are_held_are_those_that_were_converted(table, tmp_path, kind):
     layout(kind, table, tmp_path / "model")
     first, large = open_table(tmp_path / "model"), open_table(tmp_path / "model")
     vectors = first.vectors(TEXTS[:1])
-    assert first.rows._held is None
+    assert first.rows.held is None
     first.rows[np.zeros(first.vocabulary_size, np.int64)]
-    assert first.rows._held.shape == first.rows.shape
+    assert first.rows.held.shape == first.rows.shape
     assert first.vectors(TEXTS[:1]).tolist() == vectors.tolist()
-    monkeypatch.setattr("selfsent.models.table._HELD", 10)
+    large.rows.most_held = 10
     large.rows[np.zeros(2 * large.vocabulary_size, np.int64)]
-    assert large.rows._held is None
+    assert large.rows.held is None
     assert large.vectors(TEXTS).tolist() == first.vectors(TEXTS).tolist()
 
 

@@ -48,9 +48,8 @@ def naively(name, kind, share):
 @pytest.mark.parametrize("together", [2, 64])
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(("kind", "share"), [("sentences", 0.4), ("hubs", 0.5), ("feedback", 0.3)])
-def test_a_program_scores_as_text_by_text(kind, share, name, together, monkeypatch):
-    monkeypatch.setattr(programs, "_TOGETHER", together)
-    scorer = load_scorer(f"{name}+{kind}:{share}")
+def test_a_program_scores_as_text_by_text(kind, share, name, together):
+    scorer = Program(load_scorer(name), kind, share, together)
     found = inner(*scorer.query_document_vectors(QUERIES, TEXTS, search=True))
     np.testing.assert_allclose(found, naively(name, kind, share), atol=2e-6)
     plain = inner(*load_scorer(name).query_document_vectors(QUERIES, TEXTS, search=True))

@@ -4,7 +4,7 @@ import os
 import numpy as np
 import pytest
 
-from selfsent.data import word_vectors as files
+from selfsent.data.word_vectors import word_blocks
 from selfsent.errors import BaseEncoderError, Damaged, DataError
 from selfsent.scorers import word_vectors
 from selfsent.scorers.load_scorer import check_model, load_scorer
@@ -34,8 +34,8 @@ def test_a_sentence_is_the_mean_of_its_words(glove):
     np.testing.assert_allclose(found, expected)
 
 
-@pytest.mark.parametrize("kind", ["word2vec", "gzip", "odd words", "odd first", "numbers", "small blocks"])
-def test_the_forms_files_have(kind, glove, tmp_path, monkeypatch):
+@pytest.mark.parametrize("kind", ["word2vec", "gzip", "odd words", "odd first", "numbers"])
+def test_the_forms_files_have(kind, glove, tmp_path):
     if kind == "word2vec":
         glove.write_text(f"{len(VECTORS)} 3\n" + lines())
     elif kind == "gzip":
@@ -44,11 +44,18 @@ def test_the_forms_files_have(kind, glove, tmp_path, monkeypatch):
         glove.write_bytes(b"red 1 0 2\n. . . 9 9 9\n\xff\xfe 8 8 8\n\n" + lines().encode())
     elif kind == "odd first":
         glove.write_text("at name@domain.com 9 9 9\n. . . 9 9 9\n" + lines())
-    elif kind == "numbers":  # words that are some
+    else:  # words that are some
         glove.write_text("7 3\n2017 9 9 9\n1 8 8 8\n-.5e3 8 8 8\n" + lines())
-    else:
-        monkeypatch.setattr(files, "TOGETHER", 2)
     assert load_scorer(f"glove:{glove}")(["red car"]).tolist() == [[0.5, 0.5, 1.25]]
+
+
+def test_blocks_of_any_size_have_the_same_words(glove):
+    [(words, vectors)] = word_blocks(glove)
+    assert [words, vectors.tolist()] == [[*VECTORS], [*VECTORS.values()]]
+    small = [*word_blocks(glove, together=2)]
+    assert [len(each) for each, _ in small][:-1] == [2] * (len(small) - 1)
+    assert [word for each, _ in small for word in each] == words
+    assert np.concatenate([each for _, each in small]).tolist() == vectors.tolist()
 
 
 def test_stop_words_are_left_out_of_the_mean(glove):
@@ -83,11 +90,10 @@ def test_a_file_is_read_once_until_it_changes(glove, cache, monkeypatch):
         (b"a sentence of words and nothing else\n", "line 1: expected a word and its numbers"),
         (b"", "holds no vectors"),
         (b"\x1f\x8b\x08broken", "cannot be read"),
-        (b"x" * 200, "line 1 is longer than 100 bytes"),
+        (b"x" * (1 << 21), "line 1 is longer than 1,048,576 bytes"),
     ],
 )
-def test_what_is_no_file_of_word_vectors(content, complaint, glove, cache, monkeypatch):
-    monkeypatch.setattr(files, "LONGEST", 100)
+def test_what_is_no_file_of_word_vectors(content, complaint, glove, cache):
     glove.write_bytes(content)
     with pytest.raises(DataError, match=complaint):
         load_scorer(f"glove:{glove}")(["red"])

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from selfsent.errors import SettingsError
-from selfsent.search import clusters as module, find_clusters
+from selfsent.search import find_clusters
 from selfsent.search.clusters import Centres, Clusters, parents_of, telling_words
 from selfsent.search.timeline import bars, counts_over
 
@@ -19,10 +19,9 @@ def blobs(sizes, seed=0):
 
 
 @pytest.mark.parametrize("many", [10**9, 50])
-def test_groups_that_lie_apart_are_found_the_largest_first(many, monkeypatch):
-    monkeypatch.setattr(module, "MANY", many)
+def test_groups_that_lie_apart_are_found_the_largest_first(many):
     vectors, axis = blobs([60, 200, 110])
-    found = find_clusters(vectors, 3)
+    found = find_clusters(vectors, 3, many=many)
     expected = {1: 0, 2: 1, 0: 2}
     assert found.cluster.tolist() == [expected[one] for one in axis]
     assert found.sizes.tolist() == [200, 110, 60]

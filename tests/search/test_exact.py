@@ -28,16 +28,8 @@ def test_search_is_exact(encoder, corpus, sentences, chunk, tmp_path):
     vectors = encode(encoder, sentences).astype(np.float64)
     wanted = encode(encoder, queries).astype(np.float64)
     cosines = wanted @ vectors.T / np.linalg.norm(wanted, axis=1)[:, None] / np.linalg.norm(vectors, axis=1)
-    told = []
-    found = search(
-        encoder,
-        corpus,
-        queries,
-        top=5,
-        progress=tiny.counts(told),
-        file=in_chunks(chunk, encoder, corpus, tmp_path),
-        lexical_weight=0,
-    )
+    told, file = [], in_chunks(chunk, encoder, corpus, tmp_path)
+    found = search(encoder, corpus, queries, top=5, progress=tiny.counts(told), file=file, lexical_weight=0)
     assert sum(told) == 70
     for hits, expected in zip(found, cosines, strict=True):
         assert [hit.row for hit in hits] == np.argsort(-expected, kind="stable")[:5].tolist()

@@ -25,13 +25,13 @@ def make_loop(corpus, base_of, tmp_path):
     from selfsent.methods import METHODS
     from selfsent.models.loading import load_encoder
     from selfsent.settings import Settings
-    from selfsent.training.loop import Loop
+    from selfsent.training.loop import APART, Loop
     from selfsent.training.run_config import RunConfig
     from selfsent.training.run_directory import RunDirectory
 
     numbers = count()
 
-    def make(method="mlm", dropout=0.0, run_config=None, progress=None, **settings):
+    def make(method="mlm", dropout=0.0, run_config=None, progress=None, apart=APART, **settings):
         base = base_of("bert", initializer_range=0.5)  # Made at its first use, with numbers of its own.
         torch.manual_seed(0)
         usual = {"batch_size": 8, "steps": 3, "learning_rate": 1e-3, "max_length": 32, "precision": "float32"}
@@ -46,6 +46,6 @@ def make_loop(corpus, base_of, tmp_path):
         directory.match({})
         directory.begin()
         learner = METHODS[method].learner(encoder, options)
-        return Loop(learner, batches, chosen, directory, run_config or RunConfig(), progress)
+        return Loop(learner, batches, chosen, directory, run_config or RunConfig(), progress, apart=apart)
 
     return make

@@ -80,7 +80,6 @@ def test_negatives_of_documents_are_other_documents(tmp_path, base):
 
 
 def test_what_was_mined_is_read_and_what_is_missing_is_made(pairs, base, monkeypatch):
-    monkeypatch.setattr(hard_negatives, "_CHUNK", 10)
     asked = []
 
     def stopping(scores, *given):
@@ -91,15 +90,15 @@ def test_what_was_mined_is_read_and_what_is_missing_is_made(pairs, base, monkeyp
 
     monkeypatch.setattr(hard_negatives, "hardest", stopping)
     with pytest.raises(KeyboardInterrupt):
-        mine(pairs, ALL, base, 2)
+        mine(pairs, ALL, base, 2, chunk_size=10)
     done = []
-    found = mine(pairs, ALL, base, 2, progress=tiny.counts(done))
+    found = mine(pairs, ALL, base, 2, progress=tiny.counts(done), chunk_size=10)
     assert (asked, done) == ([10, 10, 10, 10], [10, 10, 10])
     again = mine(pairs, ALL, base, 2)
     assert len(asked) == 4
     assert np.array_equal(again.rows, found.rows)
     assert np.array_equal(again.scores, found.scores)
-    mine(pairs, ALL, base, 2, max_relative_score=0.9)
+    mine(pairs, ALL, base, 2, max_relative_score=0.9, chunk_size=10)
     assert len(asked) == 7
     path = next(pairs.directory.glob("mined-*")) / "vectors.npy"
     whole = bytearray(path.read_bytes())

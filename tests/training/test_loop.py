@@ -8,7 +8,7 @@ from accelerate.state import AcceleratorState
 
 import tiny
 from selfsent.errors import OutputError, TrainingError
-from selfsent.fast.lookups import Lookup
+from selfsent.fast.lookups import Lookup, put_lookups
 from selfsent.methods import Loss
 from selfsent.progress import SILENT
 from selfsent.training import loop as loop_module
@@ -124,8 +124,7 @@ def test_a_lost_space_goes_back_behind_the_last_look_at_it(make_loop, monkeypatc
 
 @pytest.mark.parametrize(("apart", "expected"), [(0.0, [21, 22]), (4.5, [12, 18]), (math.inf, [])])
 def test_checkpoints_are_at_least_half_a_minute_apart(make_loop, monkeypatch, apart, expected):
-    monkeypatch.setattr("selfsent.training.loop.APART", apart)
-    loop = make_loop(steps=22)
+    loop = make_loop(steps=22, apart=apart)
     loop.saved = 0.0
     monkeypatch.setattr("selfsent.training.loop.time.perf_counter", lambda: float(loop.step))
     loop.run()
@@ -194,9 +193,8 @@ def test_a_disk_that_is_full_behind_the_last_step_costs_none_of_them(make_loop, 
     def fail(*given):
         raise OutputError("no space left")
 
-    monkeypatch.setattr(loop_module, "APART", 0.0)
     monkeypatch.setattr(loop_module, "save_model", fail)
-    loop = make_loop(steps=4)
+    loop = make_loop(steps=4, apart=0.0)
     with pytest.raises(OutputError):
         loop.run()
     assert loop.directory.newest_checkpoint(SILENT) == loop.directory.checkpoint_at(4)
@@ -240,12 +238,12 @@ def test_bfloat16_learns_what_float32_does(method, make_loop, monkeypatch):
 
 
 @pytest.mark.parametrize("method", some(["tsdae", "mlm", "simcse", "ct", "bootstrap"], soon=["tsdae", "bootstrap"]))
-def test_large_tables_learn_what_torch_s_own_do(method, make_loop, monkeypatch):
+def test_large_tables_learn_what_torch_s_own_do(method, make_loop):
     """Large tables have gradients added in place: micro-batches, tied weights, twins."""
     totals = []
     for large in (10**9, 1):
-        monkeypatch.setattr("selfsent.fast.lookups.LARGE", large)
         loop = make_loop(method, dropout=0.1, precision="bfloat16", accumulate=2)
+        put_lookups(loop.learner, large)
         kinds = {type(part) for part in loop.learner.modules()}
         assert (Lookup in kinds) == (large == 1)
         totals.append([total / count for total, count, *_ in map(loop.advance, range(6))])

@@ -30,20 +30,21 @@ def base(base_of):
 
 @pytest.fixture
 def encoded(monkeypatch):
-    """How many sentences were encoded, each time; ten at once."""
+    """How many sentences were encoded, each time."""
     counts = []
 
     def counted(model, texts):
         counts.append(len(texts))
         return encode(model, texts)
 
-    monkeypatch.setattr(teacher_vectors, "_CHUNK", {"cpu": 10})
     monkeypatch.setattr(teacher_vectors, "encode", counted)
     return counts
 
 
 def cached(corpus, base, rows=ALL, length=512, precision="float32", advance=lambda count: None):
-    return cached_vectors(corpus, "text", rows, load_encoder(base), str(base), length, precision, advance=advance)
+    """Vectors that are made ten at once."""
+    how = {"advance": advance, "chunk_size": 10}
+    return cached_vectors(corpus, "text", rows, load_encoder(base), str(base), length, precision, **how)
 
 
 def test_vectors_are_those_of_the_encoder_and_made_once(corpus, base, encoded):
@@ -117,7 +118,6 @@ def test_vectors_that_are_no_numbers_are_refused(value, corpus, base, monkeypatc
 
 def share(corpus, base, span, output, together, made):
     """The work of a process: vectors of a span of rows, ten at once, as soon as all processes are there."""
-    teacher_vectors._CHUNK = {"cpu": 10}
     teacher_vectors.encode = lambda model, texts: made.put(len(texts)) or encode(model, texts)
     together.wait(60)
     rows = np.arange(*span)

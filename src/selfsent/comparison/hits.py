@@ -19,8 +19,6 @@ TOGETHER = 5
 """Hits of a query that are judged in one go, before the next query's."""
 KEYS = {"y": True, "1": True, "n": False, "0": False}
 """Keys of an answer: whether the text answers the query."""
-_BLOCK = 1 << 24
-"""Scores held at once."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,11 @@ class Hit:
 
 
 def hits_to_judge(
-    queries: Sequence[str], texts: Sequence[str], scorers: Sequence[Scorer], depth: int = DEPTH
+    queries: Sequence[str],
+    texts: Sequence[str],
+    scorers: Sequence[Scorer],
+    depth: int = DEPTH,
+    scores_at_once: int = 1 << 24,
 ) -> list[Hit]:
     """The best hits of all rankings for each query, by how far their judgement can move the compared scores apart.
 
@@ -54,12 +56,13 @@ def hits_to_judge(
         texts: (n,) texts.
         scorers: the rankings.
         depth: hits of each.
+        scores_at_once: maximum number of scores in memory.
 
     Returns:
         Each hit of any ranking once.
     """
     found: list[list[Hit]] = [[] for _ in queries]
-    size = max(1, _BLOCK // max(1, len(texts)))
+    size = max(1, scores_at_once // max(1, len(texts)))
     vectors = [scorer.query_document_vectors(queries, texts, search=True) for scorer in scorers]
     for start in range(0, len(queries), size):
         ranked = [top_k(inner(asked[start : start + size], held), depth) for asked, held in vectors]

@@ -24,8 +24,6 @@ from selfsent.files import output_errors
 from selfsent.progress import Counter
 from selfsent.settings import Precision, Settings
 
-_CHUNK, _TOKENS = 4096, 8192
-"""Sentences read, and tokens packed, at a time where every sentence is read once."""
 _PASSAGES = 1 << 32
 """Third part of the key of passages, after seed and epoch."""
 
@@ -81,6 +79,10 @@ class Batches:
     """Gives the vectors of frozen teachers, if they are cached."""
     leads: Mapping[str, Lead] = field(default_factory=dict)
     """The prompts of views by their side."""
+    chunk_size: int = 4096
+    """Sentences read at a time in a single pass."""
+    chunk_tokens: int = 8192
+    """Tokens packed at a time in a single pass."""
 
     def __post_init__(self) -> None:
         self.steps_per_epoch = max(1, len(self.rows) // self.settings.batch_size)
@@ -143,8 +145,8 @@ class Batches:
         passages = [(view.passage, view.column) for view in self.views if view.passage and view.passage.length_option]
         special = len(self.template.prefix) + len(self.template.suffix)
         special += max((len(lead.ids) for lead in self.leads.values()), default=0)
-        for begin in range(0, len(self.rows), _CHUNK):
-            rows = self.rows[begin : begin + _CHUNK]
+        for begin in range(0, len(self.rows), self.chunk_size):
+            rows = self.rows[begin : begin + self.chunk_size]
             found = [] if passages else [self.tables[0].lengths(rows)]
             for passage, column in passages:
                 assert self.documents is not None
@@ -193,12 +195,13 @@ class Batches:
         """All rows, some thousand tokens at a time, in random order: chunk `first` and every `every`th from there."""
         columns, order = sorted({view.column for view in self.views}), self._order(0)[:most]
         report = (lambda count: None) if self._vectors else self.on_read  # else counted twice
-        for begin in range(_CHUNK * first, len(order), _CHUNK * every):
-            chunk = self.rows[order[begin : begin + _CHUNK]]
+        size = self.chunk_size
+        for begin in range(size * first, len(order), size * every):
+            chunk = self.rows[order[begin : begin + size]]
             ends = np.cumsum(np.max([self.tables[column][chunk].lengths for column in columns], axis=0))
-            cuts = np.searchsorted(ends, np.arange(_TOKENS, ends[-1], _TOKENS))
+            cuts = np.searchsorted(ends, np.arange(self.chunk_tokens, ends[-1], self.chunk_tokens))
             yield from (rows for rows in np.split(chunk, cuts) if len(rows))
-            report(min(_CHUNK * every, len(order) - begin + _CHUNK * first))
+            report(min(size * every, len(order) - begin + size * first))
         if len(order) < len(self.rows):
             report(len(self.rows) - len(order))
 

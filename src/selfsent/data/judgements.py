@@ -15,8 +15,6 @@ from selfsent.locks import lock_range
 COLUMNS = ("query", "id", "relevant")
 """Columns of the table. Queries written by hand need no `relevant`: all of their ids are right."""
 _WORDS = {**dict.fromkeys(("yes", "y", "true"), 1.0), **dict.fromkeys(("no", "n", "false"), 0.0)}
-MOST = 20_000
-"""Maximum number of judgements in a file that is written."""
 _ONE = threading.Lock()
 """Held while a file is written: locks of files are between processes."""
 
@@ -55,6 +53,7 @@ class Judgements:
 
     Args:
         path: a `.csv` file with the columns query and id, and relevant (1 or 0). Read if it exists.
+        maximum: number of judgements in a file that is written.
 
     Raises:
         SettingsError: another suffix.
@@ -70,7 +69,8 @@ class Judgements:
         True
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, maximum: int = 20_000) -> None:
+        self.maximum = maximum
         if path.suffix != ".csv":
             raise SettingsError(f"{path} must end in .csv: judgements are a table of query, id and relevant")
         check_file(path)
@@ -93,7 +93,7 @@ class Judgements:
         """Write one judgement; None takes it back.
 
         Raises:
-            DataError: the query or the id is empty; `MOST` judgements are there; or the file was damaged meanwhile.
+            DataError: the query or the id is empty; `maximum` judgements are there; or the file was damaged meanwhile.
             OutputError: it cannot be written.
         """
         key = plain(query), plain(name)
@@ -105,8 +105,8 @@ class Judgements:
                 given.pop(key, None)
             else:
                 given[key] = float(relevant)
-            if len(given) > MOST:
-                raise DataError(f"{self.path} has {MOST:,} judgements, the maximum: use another file")
+            if len(given) > self.maximum:
+                raise DataError(f"{self.path} has {self.maximum:,} judgements, the maximum: use another file")
             table = io.StringIO()
             rows = ((*pair, f"{grade:g}") for pair, grade in given.items())
             csv.writer(table, lineterminator="\n").writerows([COLUMNS, *rows])

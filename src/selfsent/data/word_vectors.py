@@ -23,8 +23,6 @@ from numpy.typing import NDArray
 from selfsent.display import counted
 from selfsent.errors import DataError, first_line
 
-TOGETHER = 1024
-"""Words read at a time."""
 LONGEST = 1 << 20
 """Bytes of a line, or of a word; a word with a thousand numbers has some ten thousand."""
 _WANTED = (
@@ -38,11 +36,12 @@ _LIKE_A_NUMBER = re.compile(rb".*\s[+-]?(\.?\d|nan\b|inf)\S*", re.IGNORECASE | r
 Blocks = Iterator[tuple[list[str], NDArray[np.float32]]]
 
 
-def word_blocks(path: Path) -> Blocks:
+def word_blocks(path: Path, together: int = 1024) -> Blocks:
     """Words and their vectors, (words, d), some at a time.
 
     Args:
         path: text, plain or gzip; the content says which.
+        together: words read at a time.
 
     Raises:
         DataError: the file cannot be read, or is damaged: a line that is no word with as many numbers as the others
@@ -54,7 +53,7 @@ def word_blocks(path: Path) -> Blocks:
             file.seek(0)
         size, seen = int(heading[2]) if heading else 0, 0
         lines = _lines(path, file, 2 if heading else 1)
-        while block := list(islice(lines, TOGETHER)):
+        while block := list(islice(lines, together)):
             # Some words are numbers, and some have spaces in them: most of the first lines are neither.
             size = size or Counter(_numbers(line) for _, line in block[:100]).most_common(1)[0][0]
             seen += len(block)

@@ -45,10 +45,10 @@ class _AddToRows(torch.autograd.Function):
         return None, None, None
 
 
-def put_lookups(module: nn.Module) -> None:
-    """Replace every plain trained `nn.Embedding` of at least `LARGE` rows in a module by a `Lookup`."""
+def put_lookups(module: nn.Module, large: int = LARGE) -> None:
+    """Replace every plain trained `nn.Embedding` of at least `large` rows in a module by a `Lookup`."""
     for part in module.modules():
         if type(part) is not nn.Embedding or part.max_norm or part.sparse or part.scale_grad_by_freq:
             continue
-        if part.num_embeddings >= LARGE and part.weight.requires_grad:
+        if part.num_embeddings >= large and part.weight.requires_grad:
             part.__class__ = Lookup

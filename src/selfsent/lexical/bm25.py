@@ -17,8 +17,8 @@ K1, B = 1.2, 0.75
 """Saturation of term frequency, and strength of length normalisation."""
 _FEW = 16
 """Queries up to this number do without scipy."""
-_COMMON = 8
-"""A term is common where more than one in this number of texts holds it."""
+COMMON = 8
+"""Texts for each one that holds a common term, by default."""
 
 
 class BM25Stats(NamedTuple):
@@ -216,15 +216,18 @@ class Postings(NamedTuple):
     weights: NDArray[np.float32]
 
     @classmethod
-    def of(cls, doc_ids: NDArray[np.int64], weights: NDArray[np.float32], n_docs: int) -> Postings:
+    def of(
+        cls, doc_ids: NDArray[np.int64], weights: NDArray[np.float32], n_docs: int, common: int = COMMON
+    ) -> Postings:
         """The postings of a term, over all documents if many hold it.
 
         Args:
             doc_ids: ascending (df,).
             weights: (df,).
             n_docs: document ids are below it.
+            common: a term is common where more than one in this number of texts holds it.
         """
-        if len(doc_ids) * _COMMON <= n_docs:
+        if len(doc_ids) * common <= n_docs:
             return cls(len(doc_ids), doc_ids, weights)
         everywhere = np.zeros(n_docs, np.float32)
         everywhere[doc_ids] = weights

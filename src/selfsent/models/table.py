@@ -42,8 +42,6 @@ _FEW = 1 << 18
 """Characters up to which a tokenizer is quicker than to find out how it may be cached."""
 _GATHERED = 1 << 10
 """Tokens whose rows are added up at a time: they stay in the processor's cache."""
-_HELD = 1 << 25
-"""Numbers of the largest table that is held as float32."""
 
 
 class Rows:
@@ -57,19 +55,24 @@ class Rows:
         bits: whether these are the bits of bfloat16.
         mapping: (vocabulary,) the stored row of each token, if tokens share rows, as in model2vec.
         weights: (vocabulary,) a factor of each token's vector, if there is one.
+        most_held: numbers of the largest table that is held.
     """
 
-    def __init__(self, stored: Any, bits: bool, mapping: Any = None, weights: Any = None) -> None:
+    def __init__(
+        self, stored: Any, bits: bool, mapping: Any = None, weights: Any = None, most_held: int = 1 << 25
+    ) -> None:
+        self.most_held = most_held
         self._stored, self._bits, self._mapping, self._weights = stored, bits, mapping, weights
         self.shape = (len(stored) if mapping is None else len(mapping), int(stored.shape[1]))
         self._asked = 0
-        self._held: Vectors | None = None
+        self.held: Vectors | None = None
+        """All rows as float32, once they are."""
 
     def __getitem__(self, tokens: Any) -> Vectors:
         self._asked += len(tokens)
-        if self._held is None and self._asked > self.shape[0] and math.prod(self.shape) <= _HELD:
-            self._held = np.concatenate([*self.parts()])
-        return self._converted(tokens) if self._held is None else self._held[tokens]
+        if self.held is None and self._asked > self.shape[0] and math.prod(self.shape) <= self.most_held:
+            self.held = np.concatenate([*self.parts()])
+        return self._converted(tokens) if self.held is None else self.held[tokens]
 
     def _converted(self, tokens: Any) -> Vectors:
         found = self._stored[tokens if self._mapping is None else self._mapping[tokens]]

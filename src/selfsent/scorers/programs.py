@@ -22,7 +22,7 @@ NEAREST = 10
 """Nearest texts that make a hub: chosen on dev queries (docs/log), as the following."""
 FIRST = 3
 """First texts that are fed back."""
-_TOGETHER = 64
+TOGETHER = 64
 """Queries compared with sentences, and texts with each other, at a time: for the memory."""
 _NAMED = re.compile(r"(.+)\+(sentences|hubs|feedback):(0?\.\d+|1)((?:\+.*)?)")
 
@@ -55,6 +55,7 @@ class Program(SearchScorer):
         scorer: an encoder, or with words.
         kind: of the program.
         share: from 0 to 1.
+        together: queries compared with sentences, and texts with each other, at a time.
 
     Raises:
         DataError: the search is not by vectors.
@@ -63,7 +64,7 @@ class Program(SearchScorer):
         >>> search = Program(load_scorer("bundled+words"), "hubs", 0.5)  # doctest: +SKIP
     """
 
-    def __init__(self, scorer: Scorer, kind: str, share: float) -> None:
+    def __init__(self, scorer: Scorer, kind: str, share: float, together: int = TOGETHER) -> None:
         self.encoder = scorer.scorer if isinstance(scorer, Hybrid) else scorer
         """The encoder of the search."""
         if not self.encoder.has_vectors:
@@ -72,34 +73,36 @@ class Program(SearchScorer):
         super().__init__(None, name, f"{scorer.pooling}+{kind}", scorer.trained_on, scorer.trained_by)
         self.scorer, self.kind, self.share, self.measure = scorer, kind, share, f"{scorer.measure}+{kind}:{share:g}"
         self.texts_read, self.lexical_weight = scorer.texts_read, scorer.lexical_weight
+        self.together = together
 
     def search_rows(self, queries: Sequence[str], texts: Sequence[str]) -> tuple[Any, Any]:
         """Rows for queries and texts, with scores as inner products."""
         asked, held = self.scorer.query_document_vectors(queries, texts, search=True)
-        documents = _Documents(held, self.share)
+        documents = _Documents(held, self.share, self.together)
         if self.kind == "sentences":
             own = [split_sentences(text) or [text] for text in texts]
             flat = [part for each in own for part in each]
             _, parts = self.encoder.query_document_vectors(queries[:1], flat, search=True)
             documents = replace(documents, parts=parts, starts=np.cumsum([0, *map(len, own)])[:-1])
         elif self.kind == "hubs":
-            documents = replace(documents, crowds=crowds_of(_vectors(held)))
+            documents = replace(documents, crowds=crowds_of(_vectors(held), together=self.together))
         self.broken = self.scorer.broken
         return _Queries(asked), documents
 
 
-def crowds_of(vectors: Vectors, nearest: int = NEAREST) -> Vectors:
+def crowds_of(vectors: Vectors, nearest: int = NEAREST, together: int = TOGETHER) -> Vectors:
     """The mean cosine of each text and its nearest other ones, (n,); 0 for a single text.
 
     Args:
         vectors: (n, d) of length 1.
         nearest: texts in a mean.
+        together: texts compared with all at a time.
     """
     count, found = min(nearest, len(vectors) - 1), np.zeros(len(vectors), np.float32)
-    for start in range(0, len(vectors) if count else 0, _TOGETHER):
-        alike = inner(vectors[start : start + _TOGETHER], vectors)
+    for start in range(0, len(vectors) if count else 0, together):
+        alike = inner(vectors[start : start + together], vectors)
         alike[np.arange(len(alike)), start + np.arange(len(alike))] = -np.inf
-        found[start : start + _TOGETHER] = np.partition(alike, -count, axis=1)[:, -count:].mean(axis=1)
+        found[start : start + together] = np.partition(alike, -count, axis=1)[:, -count:].mean(axis=1)
     return found
 
 
@@ -115,6 +118,7 @@ class _Documents(TextRows):
     Args:
         rows: as the search makes them.
         share: of the program.
+        together: queries compared with sentences at a time.
         parts: vectors of their sentences.
         starts: the first sentence of each text.
         crowds: see `crowds_of`.
@@ -122,6 +126,7 @@ class _Documents(TextRows):
 
     rows: Any
     share: float
+    together: int
     parts: Vectors | None = None
     starts: NDArray[np.int64] | None = None
     crowds: Vectors | None = None
@@ -137,8 +142,8 @@ class _Queries(QueryRows):
             return np.asarray(scores - share * other.crowds, np.float32)
         asked, held = _vectors(self.rows), _vectors(other.rows)
         if other.parts is not None and other.starts is not None:
-            for start in range(0, len(asked), _TOGETHER):
-                rows = slice(start, start + _TOGETHER)
+            for start in range(0, len(asked), other.together):
+                rows = slice(start, start + other.together)
                 best = np.maximum.reduceat(inner(asked[rows], other.parts), other.starts, axis=1)
                 scores[rows] += share * (best - inner(asked[rows], held))
             return scores

@@ -84,6 +84,7 @@ def find_clusters(
     seed: int = 0,
     repeats: NDArray[np.int64] | None = None,
     empty: NDArray[np.bool_] | None = None,
+    many: int = MANY,
 ) -> Clusters:
     """Cluster rows: by k-means into so many clusters, else into as many as the rows have, and outliers into none.
 
@@ -93,6 +94,7 @@ def find_clusters(
         seed: of the first centres.
         repeats: (n,) number of texts per row: they count for sizes, not for centres.
         empty: (n,) rows that say nothing: outliers, unless `count` is given or nearly all are.
+        many: number of rows from which k-means runs on mini-batches.
 
     Raises:
         SettingsError: fewer than two clusters, or fewer rows than clusters.
@@ -102,10 +104,10 @@ def find_clusters(
         raise SettingsError(f"clusters is {count}; it must be at least 2, and {most}")
     if count is None and empty is not None and empty.any() and (~empty).sum() >= SMALLEST:
         label = np.full(len(vectors), -1, np.int64)
-        label[~empty] = find_clusters(vectors[~empty], seed=seed).cluster
+        label[~empty] = find_clusters(vectors[~empty], seed=seed, many=many).cluster
         return _ordered(vectors, label, repeats)
     wanted = choose_count(vectors, seed) if count is None else count
-    label = _k_means(vectors, wanted, seed, 3) if wanted > 1 else np.zeros(len(vectors), np.int64)
+    label = _k_means(vectors, wanted, seed, 3, many) if wanted > 1 else np.zeros(len(vectors), np.int64)
     if count is None:
         centres = centres_of(vectors, label)
         cosine = _nearest(vectors, centres, label)[1]
@@ -152,12 +154,12 @@ def _fence(cosines: NDArray[np.float32]) -> float:
     return float(low - 1.5 * (high - low)) - 1e-6  # equal cosines differ in the last digit
 
 
-def _k_means(vectors: NDArray[np.float32], count: int, seed: int, starts: int) -> NDArray[np.int64]:
+def _k_means(vectors: NDArray[np.float32], count: int, seed: int, starts: int, many: int = MANY) -> NDArray[np.int64]:
     """The number of each row's cluster, (n,); fewer clusters if rows are equal."""
     from sklearn.cluster import KMeans, MiniBatchKMeans
     from sklearn.exceptions import ConvergenceWarning
 
-    kind: Any = MiniBatchKMeans if len(vectors) > MANY else KMeans
+    kind: Any = MiniBatchKMeans if len(vectors) > many else KMeans
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # equal rows
         label = kind(n_clusters=count, n_init=starts, random_state=seed).fit(vectors).labels_

@@ -128,6 +128,7 @@ def mine(
     max_length: int | None = None,
     prompts: Prompts | None = None,
     progress: Progress = SILENT,
+    chunk_size: int = _CHUNK,
 ) -> HardNegatives:
     """Mine hard negatives for rows; cached ones are read, and an interrupted run continues.
 
@@ -142,6 +143,7 @@ def mine(
         max_length: tokens read of a text; None for the maximum of the encoder.
         prompts: in place of the encoder's.
         progress: receives the number of rows done.
+        chunk_size: rows ranked and stored at once, which an interruption may lose.
 
     Raises:
         BaseEncoderError: no such encoder.
@@ -168,7 +170,7 @@ def mine(
             found = np.hstack([partner[:, None], kept]).astype(np.float32).view(np.int32)
             return np.hstack([numbers, found]).astype(np.int32)
 
-        return compute, max(1, min(_CHUNK, _BLOCK // len(task.texts)))
+        return compute, max(1, min(chunk_size, _BLOCK // len(task.texts)))
 
     cache = ArrayCache(directory, len(corpus), 2 * count + 1, np.int32)
     found = cache.fill(rows, prepare, progress.counting("mining", len(rows)))

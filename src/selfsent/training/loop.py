@@ -38,7 +38,7 @@ from selfsent.training.signals import set_by_signals
 TENTHS = 10
 """Checkpoints and scores in a run, where the user does not say how many steps apart."""
 APART = 30.0
-"""Minimum seconds between two checkpoints, where the user does not say how many steps: less is soon done again."""
+"""Default seconds between two checkpoints: less is soon done again."""
 KEPT = 2
 """Checkpoints of a run on its way, unless the user says how many."""
 _UNKNOWN = 10**9
@@ -67,6 +67,7 @@ class Loop:
         run_config: checkpoints and scores.
         progress: receives notices and every step.
         finish: changes the encoder after the last step, before it is saved.
+        apart: minimum seconds between two checkpoints, where the user does not say how many steps.
     """
 
     def __init__(
@@ -78,7 +79,9 @@ class Loop:
         run_config: RunConfig,
         progress: Progress | None = None,
         finish: Callable[[Encoder], None] = lambda encoder: None,
+        apart: float = APART,
     ) -> None:
+        self.apart = apart
         self.progress = progress or SILENT
         self.learner, self.batches, self.settings = learner, batches, settings
         self.directory, self.run_config, self.finish = directory, run_config, finish
@@ -165,7 +168,7 @@ class Loop:
             stopping = self.stopping and not done
             due = done or self._is_due(config.checkpoint_every)
             if due and (done or not config.checkpoint_every):  # at the end too: the disk may be too full for the model
-                due = of_first(time.perf_counter() - self.saved) >= APART
+                due = of_first(time.perf_counter() - self.saved) >= self.apart
             if stopping or due:
                 self.checkpoint()
             meter.since += time.perf_counter() - logged

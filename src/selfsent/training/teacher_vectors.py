@@ -29,6 +29,7 @@ def cached_vectors(
     precision: Precision,
     device: str = "cpu",
     advance: Counter = lambda count: None,
+    chunk_size: int | None = None,
 ) -> np.ndarray:
     """The vectors of a column's sentences, as `encode` makes them; vectors that no run needed before are made now.
 
@@ -45,6 +46,7 @@ def cached_vectors(
         precision: `bfloat16` or `float32`.
         device: for the computation; the teacher ends on the CPU.
         advance: called with the number of rows done since the last call; first with the rows of earlier runs.
+        chunk_size: sentences encoded and written together; None for the one of the device.
 
     Returns:
         (corpus rows, d) float16, memory-mapped; other rows are undefined.
@@ -61,7 +63,7 @@ def cached_vectors(
     def prepare() -> tuple[Compute, int]:
         encoder.tokenizer.model_max_length = length
         quicken(encoder.to(device).requires_grad_(False).eval(), fast=precision == "bfloat16", int8=False)
-        return compute, _CHUNK.get(encoder.device.type, _CHUNK["cpu"])
+        return compute, chunk_size or _CHUNK.get(encoder.device.type, _CHUNK["cpu"])
 
     def compute(rows: np.ndarray) -> np.ndarray:
         with np.errstate(over="ignore"):
