@@ -9,6 +9,7 @@ from hypothesis import assume, example, given, settings, strategies
 from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers, trainers
 
 import tiny
+from selfsent.data import tokenizing
 from selfsent.data.tokenizing import CachedTokenizer, equal_tokens, seam
 
 TEXTS = [
@@ -74,8 +75,8 @@ def test_memory_is_bounded_and_what_is_forgotten_is_read_again(reader):
     reader = CachedTokenizer(reader.tokenizer, max_cached=20)
     for _ in range(2):
         assert reader(TEXTS).ids.tolist() == wordwise(reader.tokenizer, TEXTS)[0]
-        assert len(reader._numbers) == len(reader._pieces.lengths) == 20
-    assert max(map(len, reader._numbers)) <= 100, "a piece of 300 characters was remembered"
+        assert len(reader.cached) == 20
+    assert max(map(len, reader.cached)) <= 100, "a piece of 300 characters was remembered"
 
 
 def test_texts_are_selected_and_cut(reader):
@@ -87,7 +88,7 @@ def test_texts_are_selected_and_cut(reader):
 
 def test_threads_and_interrupts_do_no_harm(reader, monkeypatch):
     with monkeypatch.context() as broken:
-        broken.setattr(reader, "_whole", lambda texts: 1 / 0)
+        broken.setattr(tokenizing, "read_whole", lambda *given: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             reader(TEXTS)
     parts = [tiny.make_sentences(200, seed=seed, words=(3, 9)) for seed in range(8)]
@@ -206,4 +207,4 @@ def test_a_tokenizer_is_cut_at_spaces_in_spite_of_tokens_that_span_them():
     tokenizer = with_tokens("word pieces", "none", 0, 100, [AddedToken("hard disk", normalized=False)])
     reader = CachedTokenizer(tokenizer)
     reader(["bidi gafo", "a hard disk"])
-    assert set(reader._numbers) == {"bidi", "gafo", "a hard disk"}
+    assert reader.cached == {"bidi", "gafo", "a hard disk"}

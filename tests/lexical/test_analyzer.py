@@ -124,7 +124,7 @@ def test_a_word_that_is_found_is_marked_as_it_is_written():
 
 def test_every_combining_mark_is_known_and_nothing_else():
     marks = {chr(code) for code in range(0x300, 0xE0000) if unicodedata.category(chr(code)).startswith("M")}
-    ranges = analyzer._marks()
+    ranges = analyzer.combining_marks()
     found = {chr(c) for i in range(0, len(ranges), 3) for c in range(ord(ranges[i]), ord(ranges[i + 2]) + 1)}
     assert found == marks
 

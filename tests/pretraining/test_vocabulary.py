@@ -143,7 +143,7 @@ def test_a_character_that_hardly_occurs_gets_no_place(kind, tmp_path):
 def test_what_has_no_space_in_it_is_learned_from_in_parts(kind, corpus, tmp_path):
     letters = "".join(np.random.default_rng(0).choice(list("abcdefghijklmnopqrstuvwxyz"), 50_050))
     long = read_corpus([*corpus.texts()[:50], letters], cache=tmp_path)
-    parts = list(vocabulary._sample(long, 100))[-1].split(" ")
+    parts = list(vocabulary.training_texts(long, 100))[-1].split(" ")
     assert "".join(parts) == letters
     assert {len(part) for part in parts} == {50, 100}
     assert len(learned(long, 400, kind=kind)) <= 400  # as a whole, Unigram crashes

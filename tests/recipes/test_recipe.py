@@ -5,7 +5,7 @@ from selfsent.errors import SettingsError
 from selfsent.recipes import read_recipe
 from selfsent.recipes.needs import needs_of
 from selfsent.recipes.recipe import Folds
-from selfsent.recipes.run import _Runner
+from selfsent.recipes.run import Runner
 
 RECIPE = """\
 base: {base}
@@ -211,7 +211,7 @@ def test_a_corpus_stands_in_for_one_that_is_not_here(recipe, tmp_path):
     read = recipe(("corpus: sentences.txt", stand_in))
     assert read.stages[0].stand_in == (str(tmp_path / "here.txt"), {})
     said = []
-    runner = _Runner(read, None, tiny.heard(notice=said.append))
+    runner = Runner(read, None, tiny.heard(notice=said.append))
     assert runner.recipe.stages[0].source == str(tmp_path / "here.txt")
     assert "absent/folder/x.txt is not here (" in said[0]
     assert runner.stand_ins == [f"{tmp_path / 'here.txt'} stands in for absent/folder/x.txt: no reproduction"]

@@ -110,7 +110,7 @@ def test_vectors_of_fewer_bits_find_and_rank_nearly_the_same(tmp_path):
 def test_k_means_of_two_levels_makes_as_many_lists_as_are_wanted(copies, count):
     vectors = in_groups(200)
     vectors[:copies] = vectors[0]
-    centroids = ivf._centroids(vectors, count, 0)
+    centroids = ivf.centroids_of(vectors, count, 0)
     assert centroids.shape == (count, 16)
     np.testing.assert_allclose(np.linalg.norm(centroids, axis=1), 1, atol=1e-5)
 
@@ -121,7 +121,7 @@ def test_k_means_of_two_levels_tells_groups_apart_as_well_as_that_of_one():
     kinds[0].spherical, kinds[0].niter, kinds[0].seed, kinds[0].min_points_per_centroid = True, 20, 1, 1
     kinds[0].train(vectors, kinds[1])
     one = kinds[1].search(vectors, 1)[0].mean()
-    two = (vectors @ ivf._centroids(vectors, 97, 0).T).max(1).mean()
+    two = (vectors @ ivf.centroids_of(vectors, 97, 0).T).max(1).mean()
     assert two > 0.96 * one
 
 

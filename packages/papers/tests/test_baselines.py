@@ -266,7 +266,7 @@ def test_sent2vec_with_bigrams_equals_loops_over_words(bigrams, drop):
     made = bigrams(negatives=3, threshold=1.0, drop=drop)
     batch = tiny.pack(SENTENCES)
     loss = made([batch])
-    gone = made._dropped(batch).split([len(words) for words in SENTENCES])
+    gone = made.dropped(batch).split([len(words) for words in SENTENCES])
     assert [int(each.sum()) for each in gone] == [min(drop, max(0, len(words) - 2)) for words in SENTENCES]
     drawn = torch.Generator().manual_seed(0)
     others = torch.multinomial(made.frequency.sqrt(), loss.count * 3, True, generator=drawn).view(-1, 3).tolist()

@@ -107,7 +107,7 @@ def test_what_is_refused(given, said, selfsent):
 
 
 def test_without_a_tagger(monkeypatch):
-    words._hanta.cache_clear()
+    words.tagger.cache_clear()
     monkeypatch.setitem(sys.modules, "HanTa.HanoverTagger", None)
     with pytest.raises(SettingsError, match=r"pip install 'selfsent-papers\[words\]'"):
         tag(["a"])

@@ -63,6 +63,11 @@ class CachedTokenizer:
             self._uncut = _any_of(("  ", *spanning, *odd))
         self._forget()
 
+    @property
+    def cached(self) -> set[str]:
+        """The pieces in memory."""
+        return {*self._numbers}
+
     def __call__(self, texts: Sequence[str]) -> Tokens:
         """The tokens of texts, numbered as rows; one thread at a time."""
         if self.space is None:

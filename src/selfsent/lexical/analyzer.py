@@ -20,7 +20,7 @@ _MARKS = re.compile("(?:M[a-z])+")
 """Categories of marks that follow one another."""
 
 
-def _marks() -> str:
+def combining_marks() -> str:
     """All combining marks (categories Mn, Mc and Me), which no `w` class holds, as ranges of a class of characters."""
     kinds = "".join(map(unicodedata.category, map(chr, range(_FIRST_MARK, _LAST_MARK + 1))))  # of two letters each
     runs = ((_FIRST_MARK + run.start() // 2, _FIRST_MARK + run.end() // 2 - 1) for run in _MARKS.finditer(kinds))
@@ -35,7 +35,7 @@ def _word() -> re.Pattern[str]:
     Unicode's word boundaries (UAX 29, rules WB6 and WB7). It is made when it is needed: finding the marks takes longer
     than a search of English.
     """
-    marks = _marks()
+    marks = combining_marks()
     inner = rf"(?:{_INNER_SIGN})"
     begin = rf"\w(?:[\w{marks}]+|(?={inner}))"
     return re.compile(rf"{begin}(?:{inner}[\w{marks}]+|(?<=[{marks}])[\u200c\u200d][\w{marks}]+)*")

@@ -108,13 +108,13 @@ def train_vocabulary(corpus: Corpus, options: VocabularyOptions, progress: Progr
     steps += [] if options.cased else [normalizers.NFD(), normalizers.Replace(Regex(_ACCENTS), "")]
     tokenizer.normalizer = normalizers.Sequence([*steps, normalizers.NFC()])
     normal = tokenizer.normalizer.normalize_str
-    alphabet = _alphabet(map(normal, _sample(corpus, _FOR_ALPHABET)))
+    alphabet = _alphabet(map(normal, training_texts(corpus, _FOR_ALPHABET)))
     # WordPiece has each character twice: at the beginning of a word, and within it.
     least = len(special) + len(alphabet) * (2 if words else 1)
     if least > size:
         needed = f"{len(alphabet):,} characters, which alone need {least:,} entries"
         raise SettingsError(f"vocabulary_size is {size}; the text has {needed}")
-    texts = _sample(corpus, _SENTENCES)
+    texts = training_texts(corpus, _SENTENCES)
     common: dict[str, Any] = {"vocab_size": size, "initial_alphabet": alphabet, "show_progress": False}
     if words:
         # Pairs that are equally frequent are merged in the order of their numbers, and what is not listed here gets its
@@ -154,7 +154,7 @@ def _alphabet(texts: Iterable[str]) -> list[str]:
     return [character for (character, _), seen in zip(ordered, before, strict=False) if seen < wanted]
 
 
-def _sample(corpus: Corpus, most: int) -> Iterator[str]:
+def training_texts(corpus: Corpus, most: int) -> Iterator[str]:
     """About `most` sentences, evenly spaced, or all of them; what has no space in it for too long is cut."""
     every = -(-len(corpus) // most)
     texts = itertools.islice(itertools.chain.from_iterable(corpus.batches()), 0, None, every)

@@ -73,7 +73,7 @@ def train_stages(
     read = read_recipe(recipe, variant, base, seed)
     with shown(progress, quiet) as progress:
         runs = RunSet(output, resume, overwrite, read_by(read), progress)
-        runner, path = _Runner(read, data, progress), runs.path
+        runner, path = Runner(read, data, progress), runs.path
         runner.check()
         config = read.to_json() | ({"read": runner.read} if runner.read else {})
         runs.match({**config, "settings": {"seed": seed}}, free=_free(read, path))
@@ -103,7 +103,7 @@ def check_data(recipe: Recipe, data: str | Path | None = None) -> None:
         CorpusError: of a corpus.
         DataError: of the data set of a cross-validation, or of one scored along the way.
     """
-    _Runner(recipe, data, Progress()).check()
+    Runner(recipe, data, Progress()).check()
 
 
 def _free(recipe: Recipe, directory: Path) -> list[str]:
@@ -113,7 +113,7 @@ def _free(recipe: Recipe, directory: Path) -> list[str]:
     return [f"stages {stage.name}" for stage in recipe.stages if stage.name not in begun]
 
 
-class _Runner:
+class Runner:
     """Checks the data of a recipe, trains its stages, and scores their models.
 
     Args:

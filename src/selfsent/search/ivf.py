@@ -52,7 +52,7 @@ class IVF:
             SettingsError: faiss is not installed.
         """
         faiss, size = require_faiss(), sample.shape[1]
-        centroids = _centroids(sample, min(_lists(rows), len(sample)), seed)
+        centroids = centroids_of(sample, min(_lists(rows), len(sample)), seed)
         quantizer, kinds = faiss.IndexFlatIP(size), faiss.ScalarQuantizer
         quantizer.add(centroids)
         bits = kinds.QT_8bit if precision == "int8" else kinds.QT_fp16
@@ -174,7 +174,7 @@ def _lists(rows: int) -> int:
     return max(1, min(4 * int(rows**0.5), rows // 39, MAX_LISTS))
 
 
-def _centroids(sample: Vectors, count: int, seed: int) -> Vectors:
+def centroids_of(sample: Vectors, count: int, seed: int) -> Vectors:
     """Centroids (count, d) by k-means of two levels: of the sample, and of each of the √count groups that it makes.
 
     One level compares every vector with every centroid, which took fourteen times as long for 1,264 lists.

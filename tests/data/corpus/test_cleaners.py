@@ -155,7 +155,7 @@ def test_an_unknown_cleaner_and_one_that_is_not_installed(monkeypatch):
     def missing(name):
         raise ImportError(name)
 
-    cleaners._parser.cache_clear()
+    cleaners.html_parser.cache_clear()
     monkeypatch.setattr(cleaners, "import_module", missing)
     with pytest.raises(SettingsError, match=r'needs selectolax: .* -e "\.\[clean\]"'):
         Cleaners("html")

@@ -62,13 +62,13 @@ def test_every_layout_is_the_same_set(tmp_path, layout, model):
 
 def test_a_query_that_is_a_document_is_left_out_by_id_and_text(tmp_path, model):
     task = read_task(written(tmp_path))
-    assert task._itself == [-1, -1, 3]
+    assert task.itself == [-1, -1, 3]
     assert figures(task, model)["score"] < 100
     lines = [{"_id": "d1", "text": "one"}, {"_id": "q3", "title": None, "text": "two"}, {"_id": 7, "title": "Three"}]
     (tmp_path / "corpus.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     task = read_task(tmp_path)
     assert task.documents == ["one", "two", "Three"]  # titles may come late and be null
-    assert task._itself == [-1, -1, -1]  # both are merely called q3
+    assert task.itself == [-1, -1, -1]  # both are merely called q3
 
 
 def test_what_does_not_fit_together_is_told(tmp_path, model):

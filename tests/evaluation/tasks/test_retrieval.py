@@ -172,8 +172,8 @@ def test_of_rests_that_are_nearly_the_same_one_is_searched_and_is_the_answer_of_
     task = first_finds_rest([*documents, ["About cars.", "They have wheels."]])
     assert task.documents == [same.format(0), "They have wheels."]
     assert task.grades == [{0: 1.0}] * 6 + [{1: 1.0}]
-    assert np.unique(task._groups[:6]).size == 1  # drawn together
-    assert task._groups[6] != task._groups[0]
+    assert np.unique(task.groups[:6]).size == 1  # drawn together
+    assert task.groups[6] != task.groups[0]
 
 
 def test_what_would_be_trivial_or_without_words_is_no_query_but_titles_are():
@@ -206,7 +206,7 @@ def test_partners_are_looked_for_among_all_of_the_other_column(pairs):
     assert (task.queries, task.grades) == (["oak", "elm"], [{0: 1.0, 1: 1.0}, {1: 1.0}])
     assert task.documents[:2] == ["acorns", "bark"]
     assert set(task.documents) == {"acorns", "bark", "cones", "wheels"}
-    assert task._groups[0] == task._groups[1]  # they share an answer
+    assert task.groups[0] == task.groups[1]  # they share an answer
     assert task.summary == "a text of “subject” finds its “body”: 2 queries among 4 texts"
 
 

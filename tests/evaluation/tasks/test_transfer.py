@@ -130,9 +130,8 @@ def drawn(count, classes, seed):
 
 
 def fit_words(sides, labels, trains, penalties):
-    return transfer._fit_words(
-        transfer._word_counts(sides), labels, lambda steps: None, trains, np.array(penalties), None
-    )
+    counts = transfer.word_counts(sides)
+    return transfer.fit_words(counts, labels, lambda steps: None, trains, np.array(penalties), None)
 
 
 @pytest.mark.parametrize("classes", [2, 4])

@@ -174,7 +174,7 @@ class BigramsLearner(Sent2VecLearner):
     def contexts(self, packed: Packed, chosen: Tensor) -> Tensor:
         """(chosen, d) means of the vectors of words and bigrams of the sentences, without the chosen words' own."""
         model, owner = self.model.transformer, packed.sentence
-        words, kept = model.words(packed.ids), ~self._dropped(packed)
+        words, kept = model.words(packed.ids), ~self.dropped(packed)
         together = (owner[:-1] == owner[1:]) & kept[:-1] & kept[1:]
         pairs = model.pairs(model.bigrams(packed.ids)) * together[:, None]
         sums = words.new_zeros(len(packed), words.shape[1]).index_add(0, owner, words)
@@ -187,7 +187,7 @@ class BigramsLearner(Sent2VecLearner):
         means: Tensor = rest / left[:, None]
         return means
 
-    def _dropped(self, packed: Packed) -> Tensor:
+    def dropped(self, packed: Packed) -> Tensor:
         """(tokens,) whether no bigram of a word is read: of the first ones of its sentence in random order."""
         owner = packed.sentence
         chance = torch.rand(packed.tokens, dtype=torch.float64, device=owner.device, generator=self._random())

@@ -53,7 +53,12 @@ class WordImportance:
 
 
 @cache
-def _hanta() -> Any:
+def tagger() -> Any:
+    """HanTa's tagger of English.
+
+    Raises:
+        SettingsError: it is not installed.
+    """
     try:
         from HanTa.HanoverTagger import HanoverTagger
     except ImportError:
@@ -72,7 +77,7 @@ def tag(words: Sequence[str]) -> list[str]:
         >>> tag(["Dogs", "sleep", "."])
         ['nouns', 'verbs', 'punctuation']
     """
-    tags = [str(found) for *_, found in _hanta().tag_sent(list(words))]
+    tags = [str(found) for *_, found in tagger().tag_sent(list(words))]
     begins = (next((each for each in sorted(KINDS, key=len, reverse=True) if one.startswith(each)), "") for one in tags)
     return [KINDS.get(begin, OTHER) for begin in begins]
 

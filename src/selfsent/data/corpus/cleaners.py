@@ -65,9 +65,9 @@ class Cleaners:
         self._changed: Counter[str] = Counter()
         self._emptied: Counter[str] = Counter()
         if "html" in self.names:
-            _parser()
+            html_parser()
         self._cleaners: dict[str, Callable[[str], str]] = {
-            "html": lambda text: without_html(text, _parser(), "mail" in self.names),
+            "html": lambda text: without_html(text, html_parser(), "mail" in self.names),
             "mail": without_mail,
             "urls": without_urls,
             "separators": lambda text: _SEPARATORS.sub(" ", text),
@@ -123,7 +123,12 @@ def advice(shares: Mapping[str, float], flag: str) -> str | None:
 
 
 @cache
-def _parser() -> Any:
+def html_parser() -> Any:
+    """The parser of HTML.
+
+    Raises:
+        SettingsError: it is not installed.
+    """
     try:
         return import_module("selectolax.lexbor").LexborHTMLParser
     except ImportError:

@@ -35,6 +35,11 @@ class KeySet:
     def __len__(self) -> int:
         return self._count
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory of the keys and their numbers."""
+        return sum(shard.keys.nbytes + shard.numbers.nbytes for shard in self._shards)
+
     def number(self, keys: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """Add keys (n,), none of them zero.
 

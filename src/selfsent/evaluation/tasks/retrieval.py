@@ -93,8 +93,8 @@ class RetrievalTask:
         self.queries, self.grades = [queries[row] for row in answered], [grades[row] for row in answered]
         # By descending id, so that stable sorting breaks ties as trec_eval does.
         self._order = np.array(range(count) if ids is None else sorted(range(count), key=ids.__getitem__, reverse=True))
-        self._itself = [-1 if itself is None else itself[row] for row in answered]
-        self._groups = None if groups is None else np.asarray(groups)[answered]
+        self.itself = [-1 if itself is None else itself[row] for row in answered]
+        self.groups = None if groups is None else np.asarray(groups)[answered]
         self._weights: Floats | None = None
         self._read_by: list[tuple[TextsRead, frozenset[int]]] = []
 
@@ -125,7 +125,7 @@ class RetrievalTask:
             len(found),
             signature=signature(*filter(None, (self.name, self.of)), f"ndcg@{NDCG_AT}", how, **size),
             metrics={f"mrr@{MRR_AT}": mrr, f"recall@{RECALL_AT}": recall, "map": precision},
-            groups=self._groups,
+            groups=self.groups,
             title=f"{self.name}: nDCG@{NDCG_AT}{' on ' * bool(self.of)}{self.of}",
             warnings=self._warnings,
             details=details,
@@ -157,8 +157,8 @@ class RetrievalTask:
         found = copy(self)
         found._read_by = []
         found.queries, found.grades = [self.queries[row] for row in kept], [self.grades[row] for row in kept]
-        found._itself = [self._itself[row] for row in kept]
-        found._groups = None if self._groups is None else self._groups[kept]
+        found.itself = [self.itself[row] for row in kept]
+        found.groups = None if self.groups is None else self.groups[kept]
         found._weights = None if self._weights is None else self._weights[list(kept)]
         return found._renewed()
 
@@ -186,7 +186,7 @@ class RetrievalTask:
         columns = np.argsort(self._order)
         for start in range(0, len(self.queries), size):
             for row, found in enumerate(inner(queries[start : start + size], documents), start):
-                scores, itself, grades = np.array(found, np.float32), self._itself[row], self.grades[row]
+                scores, itself, grades = np.array(found, np.float32), self.itself[row], self.grades[row]
                 if itself >= 0:
                     scores[columns[itself]] = -np.inf
                 ranks = {

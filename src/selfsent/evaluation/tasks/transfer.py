@@ -74,7 +74,7 @@ def score_classification(
     fits = len(PENALTIES) * (sum(map(len, folds_of)) or len(trains)) + len(trains) * bool(folds_of)
     advance = progress.counting("classifying", fits * logistic.STEPS)
     if isinstance(scorer, LexicalScorer) and scorer.kind == "tfidf":
-        classifier, fit = "exact", partial(_fit_words, _word_counts(sides), labels, advance)
+        classifier, fit = "exact", partial(fit_words, word_counts(sides), labels, advance)
     else:
         scorer.remember(text for side in sides for text in side)
         features = _pair_features([scorer(side) for side in sides])
@@ -187,7 +187,7 @@ def _fit(
     return found
 
 
-def _fit_words(
+def fit_words(
     counts: Sequence[Any],
     labels: Labels,
     advance: Counter,
@@ -211,7 +211,7 @@ def _fit_words(
     return predicted
 
 
-def _word_counts(sides: Sequence[Sequence[str]]) -> list[Any]:
+def word_counts(sides: Sequence[Sequence[str]]) -> list[Any]:
     """Word counts of each text, (n, words) sparse, for each side."""
     from scipy.sparse import csr_matrix
     from sklearn.feature_extraction.text import CountVectorizer
