@@ -1,7 +1,8 @@
 """The runs behind the claims, by docs/results/protocol.md: a rate for each row, five seeds, the last step.
 
 What is run is declared in protocol.yaml, in groups of rows that differ in what a claim is about and in nothing else. A
-run that was made once is not made again, and one that was killed goes on from its checkpoint.
+run that was made once is not made again, and one that was killed goes on from its checkpoint. A row `after` another one
+starts from the model of that row, with the rate chosen for it and the same seed.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import hashlib
 import json
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +21,8 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from selfsent import read_corpus, train
+from selfsent.augment.make import augment
+from selfsent.augment.registry import parse_augmenter
 from selfsent.errors import CorpusError, SettingsError, TrainingError
 from selfsent.evaluation.suites import evaluate
 from selfsent.files import read_json, remove, write_json, write_text
@@ -37,6 +40,8 @@ KEPT = ROOT / "docs" / "results" / "claims"
 """Where the figures of finished groups are."""
 UNTRAINED = "untrained"
 """The row of the base as it is."""
+MEAN = "mean"
+"""The mean of a group's tests, as a test."""
 EXTENSIONS = 4
 """Rates that a grid is extended by at most, until its best one is inside."""
 WEIGHTS = {2: (1, -1), 4: (1, -1, -1, 1)}
@@ -109,24 +114,65 @@ class Runner:
             raise SettingsError(f"{given} is not the {name} of the protocol: its fingerprint is {found}, not {wanted}")
         return given
 
-    @cached_property
-    def corpus(self) -> Any:
-        """The text, which is the one that the protocol names.
+    def corpus(self, name: str) -> Any:
+        """A text, which is the one that the protocol names.
 
         Raises:
             CorpusError: another text.
         """
-        about = dict(self.about["texts"][self.group["text"]])
-        wanted, source = about.pop("fingerprint"), about.pop("source")
-        found = read_corpus(located(source, self.data), **about)
-        if found.fingerprint != wanted:
-            problem = f"{source} is not the text {self.group['text']} of the protocol"
-            raise CorpusError(f"{problem}: its fingerprint is {found.fingerprint}, not {wanted}")
+        about = self.about["texts"][name]
+        sources = [self._source(part) for part in about.get("parts", [name])]
+        found = read_corpus(**sources[0]) if len(sources) == 1 else read_corpus(sources)
+        if found.fingerprint != about["fingerprint"]:
+            problem = f"{sources[0]['source']} is not the text {name} of the protocol"
+            raise CorpusError(f"{problem}: its fingerprint is {found.fingerprint}, not {about['fingerprint']}")
         return found
 
+    def _source(self, name: str) -> dict[str, Any]:
+        """A source and its options for `read_corpus`; views of a text are made where they are not there yet."""
+        about = {key: value for key, value in self.about["texts"][name].items() if key != "fingerprint"}
+        if "views" not in about:
+            return {**about, "source": located(about["source"], self.data)}
+        path = self.place / "texts" / f"{digest(about)}.parquet"
+        if not path.is_file():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self.say(f"making views of {about['of']} by {' and '.join(about['views'])}")
+            sentences = read_corpus(**{**self._source(about["of"]), "stack": True})
+            augment(sentences, [[parse_augmenter(spec) for spec in about["views"]]], path)
+        return {"source": str(path), "text_columns": ["view1", "view2"]}
+
     def settings(self, row: str) -> dict[str, Any]:
-        """The settings of a row, but for its rate and seed."""
-        return {**self.group["all"], **(self.group["rows"][row] or {})}
+        """The settings of a row, but for its rate and seed, and without the row that it starts from."""
+        about = {**self.group["all"], **(self.group["rows"][row] or {})}
+        return {name: value for name, value in about.items() if name not in ("after", "text") and value is not None}
+
+    def text(self, row: str) -> str:
+        """The name of the text that a row is trained on."""
+        return str((self.group["rows"].get(row) or {}).get("text", self.group["text"]))
+
+    def start(self, row: str) -> str | None:
+        """The row whose model a row starts from."""
+        return (self.group["rows"].get(row) or {}).get("after")
+
+    @property
+    def starts(self) -> set[str | None]:
+        """Rows that others start from; their models are kept until the group is finished."""
+        return {self.start(row) for row in self.group["rows"]} - {None}
+
+    @property
+    def untrained(self) -> dict[str, Any]:
+        """The scores of the base as it is."""
+        return self.run(UNTRAINED, None, 0, development=False)
+
+    def decides(self, row: str, rate: float | None, seed: int) -> dict[str, Any]:
+        """All that the model of a run depends on."""
+        settings = self.settings(row) if row != UNTRAINED else {"pooling": self.group["all"].get("pooling")}
+        seed = seed if "method" in settings else 0
+        found = {"base": self.about["bases"][self.group["base"]], "text": self.about["texts"][self.text(row)]}
+        found |= {"settings": settings, "rate": rate, "seed": seed, "dev": self.group["dev"]}
+        if start := self.start(row):
+            found["after"] = self.decides(start, self.chosen(start)[0], seed)
+        return found
 
     def scored(self, model: str, pooling: str | None, development: bool) -> dict[str, Any]:
         """The score of the development pairs, or score and resamples of each test."""
@@ -156,10 +202,9 @@ class Runner:
 
         Runs that choose a rate are scored on the development pairs alone, the others on the tests, too.
         """
-        settings = self.settings(row) if row != UNTRAINED else {"pooling": self.group["all"].get("pooling")}
-        seed = seed if "method" in settings else 0
-        decides = {"base": self.about["bases"][self.group["base"]], "text": self.about["texts"][self.group["text"]]}
-        decides |= {"settings": settings, "rate": rate, "seed": seed, "dev": self.group["dev"]}
+        decides = self.decides(row, rate, seed)
+        settings, seed = decides["settings"], decides["seed"]
+        trained = "method" in settings
         decides |= {} if development else {"test": self.group["test"]}
         key, title = digest(decides), f"{self.name}: {row}" + (f" at {rate:g}" if rate else "") + f", seed {seed}"
         path, start = self.place / "done" / f"{key}.json", time.process_time()
@@ -167,40 +212,46 @@ class Runner:
             return dict(read_json(path))
         made = {"row": row, "rate": rate, "seed": seed, "commit": self.commit, "versions": versions()}
         try:
-            model = (
-                self.base
-                if "method" not in settings
-                else self._trained(settings, rate, seed, self.place / "work" / key)
-            )
+            model = self.model(row, rate, seed) if trained else self.base
         except TrainingError as error:  # a rate at which training breaks is a rate that loses
             made |= {"failed": error.reason, "dev": float("-inf")}
         else:
-            pooling = None if "method" in settings else settings.get("pooling")
+            pooling = None if trained else settings.get("pooling")
             made |= self.scored(model, pooling, development=True)
             made |= {} if development else {"tests": self.scored(model, pooling, development=False)}
         made["seconds"] = round(time.process_time() - start, 1)
         path.parent.mkdir(parents=True, exist_ok=True)
         write_json(path, made)
-        remove(self.place / "work" / key)
+        if row not in self.starts:
+            remove(self.work(row, rate, seed))
         tests = "".join(f"  {task} {each['score']:.2f}" for task, each in made.get("tests", {}).items())
         self.say(f"{title}: dev {made['dev']:.2f}{tests}  ({made['seconds']:.0f} s)")
         return made
 
-    def _trained(self, settings: Mapping[str, Any], rate: float | None, seed: int, place: Path) -> str:
+    def work(self, row: str, rate: float | None, seed: int) -> Path:
+        """The directory of a training."""
+        return self.place / "work" / digest(self.decides(row, rate, seed))
+
+    def model(self, row: str, rate: float | None, seed: int) -> str:
+        """The directory of a row's model, trained where it is not there yet."""
+        start = self.start(row)
+        base = self.model(start, self.chosen(start)[0], seed) if start else self.base
+        return self._trained(self.text(row), base, self.settings(row), rate, seed, self.work(row, rate, seed))
+
+    def _trained(
+        self, text: str, base: str, settings: Mapping[str, Any], rate: float | None, seed: int, place: Path
+    ) -> str:
         arguments = {**settings, "seed": seed, "hold_out": 0, "data": self.data, "quiet": True}
         arguments |= {} if rate is None else {"learning_rate": rate}
-        done = (place / "run.json").is_file()
-        train(self.corpus, arguments.pop("method"), self.base, place, resume=done, **arguments)
+        if not (place / "model").is_dir():
+            done = (place / "run.json").is_file()
+            train(self.corpus(text), arguments.pop("method"), base, place, resume=done, **arguments)
         return str(place / "model")
 
-    def chosen(self, row: str, untrained: float) -> tuple[float, dict[str, float]]:
+    def chosen(self, row: str) -> tuple[float, dict[str, float]]:
         """The best rate of a row on the development pairs, and the score of each rate.
 
         While the best one is at an end of the grid, another one is added there.
-
-        Args:
-            row: its name.
-            untrained: score of the base on the development pairs.
 
         Raises:
             TrainingError: the best is still at the end after a few of them, and is above the untrained base.
@@ -211,7 +262,7 @@ class Runner:
             scores = {rate: self.run(row, rate, seed, development=True)["dev"] for rate in rates}
             best = max(rates, key=scores.__getitem__)
             last = len(scores) == len(self.group["rates"]) + EXTENSIONS
-            if best not in (rates[0], rates[-1]) or (last and scores[best] <= untrained):
+            if best not in (rates[0], rates[-1]) or (last and scores[best] <= self.untrained["dev"]):
                 return best, {f"{rate:g}": score for rate, score in scores.items()}
             further = best / step if best == rates[0] else best * step
             rates = sorted([*rates, float(f"{further:.3g}")])
@@ -223,13 +274,13 @@ class Runner:
         Args:
             comparisons: `rows`, two or four of the group, and the `test`.
         """
-        untrained = self.run(UNTRAINED, None, 0, development=False)
+        untrained = self.untrained
         rows: dict[str, Any] = {}
         for row in self.group["rows"]:
             if "method" not in self.settings(row):  # the base as it is, with another pooling
                 rows[row] = {"rate": None, "grid": {}, "trained": True}
                 continue
-            rate, grid = self.chosen(row, untrained["dev"])
+            rate, grid = self.chosen(row)
             rows[row] = {"rate": rate, "grid": grid, "trained": max(grid.values()) > untrained["dev"]}
         seeds = self.about["seeds"]
         runs = {
@@ -238,9 +289,15 @@ class Runner:
         }
         if failed := [row for row, each in runs.items() if any("failed" in run for run in each)]:
             raise TrainingError(f"{self.name}: {failed[0]} did not finish with every seed")
+        for run in [untrained, *(run for each in runs.values() for run in each)]:
+            run["tests"] |= {MEAN: mean_of(run["tests"][task] for task in self.group["test"])}
         for row, each in runs.items():
             rows[row] |= {"dev": [run["dev"] for run in each], "seconds": [run["seconds"] for run in each]}
             rows[row]["scores"] = {task: [run["tests"][task]["score"] for run in each] for task in self.group["test"]}
+        for row in self.starts:
+            tried = [(rate, self.about["choosing_seed"]) for rate in map(float, rows[row]["grid"])]
+            for rate, seed in [*tried, *((rows[row]["rate"], seed) for seed in seeds)]:
+                remove(self.work(row, rate, seed))
         runs[UNTRAINED] = [untrained] * len(seeds)
         found = [self._compared(about, rows, runs) for about in comparisons]
         base = {"dev": untrained["dev"], "scores": {task: each["score"] for task, each in untrained["tests"].items()}}
@@ -264,6 +321,12 @@ class Runner:
         kept = [name if rows.get(name, {}).get("trained") else UNTRAINED for name in names]
         found = {"rows": names, "test": task, "stands_for": kept, **compared(kept, task, runs)}
         return found | ({} if kept == names else {"trained": compared(names, task, runs)})
+
+
+def mean_of(tests: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """The mean of several tests, whose pairs are drawn again one by one, as a test."""
+    scores, samples, sizes = zip(*((each["score"], each["samples"], each["n"]) for each in tests), strict=True)
+    return {"score": float(np.mean(scores)), "samples": np.mean(samples, 0).tolist(), "n": sum(sizes)}
 
 
 def compared(names: Sequence[str], task: str, runs: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, Any]:
