@@ -123,7 +123,12 @@ def test_another_base_and_another_text_are_refused(tmp_path):
 def test_a_run_is_made_once_and_is_another_one_with_another_rate(tmp_path, monkeypatch):
     runner = claim_runs.Runner("bsl-momentum", {}, None, tmp_path, lambda line: None)
     trained = []
-    monkeypatch.setattr(runner, "_trained", lambda text, base, settings, rate, seed, place: trained.append((rate, seed)) or "m")
+
+    def train(text, base, settings, rate, seed, place):
+        trained.append((rate, seed))
+        return "m"
+
+    monkeypatch.setattr(runner, "_trained", train)
     monkeypatch.setattr(runner, "scored", lambda model, pooling, development: {"dev": 1.0} if development else {})
     for rate, seed in [(1e-4, 0), (1e-4, 0), (3e-4, 0), (1e-4, 1)]:
         assert runner.run("momentum 1", rate, seed, development=True)["dev"] == 1.0
