@@ -1,6 +1,8 @@
 """A language model behind an address: what servers do wrong, and what stays secret."""
 
 import json
+import threading
+import time
 
 import pytest
 
@@ -39,7 +41,6 @@ NONSENSE = [b"", b"<html>", b"[" * 100_000, b"{}", b'{"choices": []}', b'{"choic
         *((lambda *a, body=body: (200, body, {}), "no usable answer") for body in NONSENSE),
         (lambda *a: (200, b"x" * (2 << 20), {}), "no usable answer"),
         (lambda *a: (503, b"busy", {"Retry-After": "0"}), "status 503"),
-        (lambda *a: (200, [b" "] * 40, {}), "too slow"),
     ],
 )
 def test_a_server_that_answers_nothing_of_use_is_asked_again_then_given_up(reply, reason):
@@ -50,6 +51,32 @@ def test_a_server_that_answers_nothing_of_use_is_asked_again_then_given_up(reply
             server.answers(["a", "b"])
         assert len(asked) == 4
         assert server.failed[reason] == 2
+
+
+@pytest.mark.parametrize("late", [lambda *a: (200, [b" "] * 40, {}), lambda *a: (time.sleep(1), (200, b"", {}))[1]])
+def test_a_question_that_was_too_slow_is_not_sent_again(late):
+    """A server goes on with an answer that was given up, and SmolLM2's wrote each of them four times."""
+    with serving(late) as (url, asked), endpoint(url, timeout=0.2, parallel=2) as server:
+        with pytest.raises(AugmenterError, match=r"to 3 questions in a row \(too slow\).* a `timeout` above 0.2, or a"):
+            server.answers(["a", "b", "c"])
+        assert len(asked) == 3
+        asked.clear()
+        with pytest.raises(AugmenterError, match="no answer to [4-6] questions"):  # three of them before
+            server.answers(["a", *"b" * 20])
+        assert len(asked) < 6
+
+
+def test_a_server_that_answers_one_after_the_other_has_time_for_all_that_it_was_asked():
+    turn = threading.Lock()
+
+    def one_by_one(number, question, headers):
+        with turn:
+            time.sleep(0.3)
+        return 200, answered("yes"), {}
+
+    with serving(one_by_one) as (url, asked), endpoint(url, timeout=0.8) as server:
+        assert server.answers(["a", "b", "c", "d"]) == ["yes"] * 4  # 1.2 seconds for the last one
+        assert len(asked) == 4
 
 
 def test_one_failure_among_others_is_counted_and_a_busy_server_is_waited_for():

@@ -1,4 +1,5 @@
 import json
+import time
 
 import pyarrow.parquet as pq
 
@@ -111,6 +112,11 @@ def test_two_levels_and_titles(selfsent, model, sentences, tmp_path, monkeypatch
         told = selfsent(*common, "--llm", url, "--llm-model", "tiny", "--json", tmp_path / "untitled.json")
     assert (told.status, "not all titles: " in told.err) == (0, True)
     assert len(json.loads((tmp_path / "untitled.json").read_text())["clusters"]) == 6
+    with answering(lambda *a: (time.sleep(2), (200, answered("late"), {}))[1]) as (url, asked):
+        llm = ("--llm", url, "--llm-model", "tiny", "--timeout", 0.05)
+        told = selfsent("cluster", model, sentences, "--clusters", 2, *llm)
+    assert (told.status, len(asked)) == (0, 2), told.err
+    assert "no answer to 2 questions in a row (too slow). What was made is kept: give a --timeout above 0.05" in told.err
     told = selfsent("cluster", model, sentences, "--llm", "http://localhost:1/v1")
     assert (told.status, "--llm-model" in told.err) == (2, True)
     told = selfsent("cluster", model, sentences, "--levels", 2, "--to", tmp_path / "g.parquet")

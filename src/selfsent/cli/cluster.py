@@ -42,6 +42,7 @@ class Cluster(Results):
     levels: int = setting(1, "2: put the groups into groups, too", minimum=1, maximum=2)
     llm: str | None = setting(None, "OpenAI-compatible address of a language model that gives each group a title")
     llm_model: str = setting("", "its name there, such as llama3.2 (key: OPENAI_API_KEY)", needs="llm")
+    timeout: float = setting(60.0, "seconds for a title, before it is given up", above=0.0, needs="llm")
     over: str | None = setting(None, "column with dates such as 2026-01-31: the texts of each group over time")
     seed: int = setting(0, "seed of the first centres", minimum=0, maximum=2**32 - 1)
     page: str | None = setting(None, "write an HTML page: a map coloured by group, and the groups")
@@ -129,7 +130,7 @@ class Cluster(Results):
 
         if self.llm and not self.llm_model:
             raise SettingsError(f"{self.llm} serves models by name: give llm_model, such as llama3.2")
-        return None if self.llm is None else Endpoint(self.llm, self.llm_model)
+        return None if self.llm is None else Endpoint(self.llm, self.llm_model, self.timeout)
 
     def _parents(
         self,

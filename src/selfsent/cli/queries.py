@@ -42,7 +42,7 @@ class Queries(Reading):
     count: int = setting(3, "queries of a text, from a language model", minimum=1, maximum=20)
     prompt: str | None = setting(None, "file with another prompt: {text} and {count} stand for what they say")
     parallel: int = setting(4, "concurrent requests", minimum=1, maximum=64, flags=())
-    timeout: float = setting(60.0, "seconds until an answer is given up", above=0.0)
+    timeout: float = setting(60.0, "seconds for an answer, before it is given up", above=0.0)
     round_trip: int = setting(10, "keep queries whose text is among the N first; 0 keeps all", minimum=0)
     base: str = setting("bundled", "what looks for the text")
     seed: int = setting(0, "of what is taken from the texts", minimum=0)
@@ -81,4 +81,5 @@ class Queries(Reading):
         notice(f"{fact}; {lost}")
         if found.failed:
             reasons = ", ".join(f"{count:,} {reason}" for reason, count in found.failed.most_common())
-            notice(f"questions without an answer: {reasons}")
+            advice = f"; give a --timeout above {self.timeout:g}" if "too slow" in found.failed else ""
+            notice(f"questions without an answer: {reasons}{advice}")

@@ -61,12 +61,12 @@ def load_scorer(
         model: a `Scorer`, an encoder of selfsent, a `Run`, anything with `encode` (a SentenceTransformer) or
             `predict` (a CrossEncoder), a function from texts to vectors, or a string: `bundled`, a directory (also a
             run directory), a hub id, `package.module:factory`, vectors with their texts (see `StoredVectors`), `tfidf`
-            or `bm25` (see `LexicalScorer`), `glove:FILE` and the like (see `WordVectors`), `api:MODEL` (see
-            `ApiVectors`), or of an extension, such as `dbow:FILE`. The suffix `+words` adds words to any of those with
-            vectors, as in `search` (see `Hybrid`); `FIRST+rerank:SECOND` searches with one model and puts what it finds
-            in order by another, as `search --rerank` does (see `Reranked`). `+passages:120` counts a document by its
-            best passage of 120 words (see `InPassages`); `+sentences:0.4`, `+hubs:0.5` and `+feedback:0.3` are programs
-            above a search (see `Program`).
+            or `bm25` (see `LexicalScorer`), `glove:FILE` and the like (see `WordVectors`), `api:MODEL`, also with
+            `?prompt=query: |passage: ` (see `ApiVectors`), or of an extension, such as `dbow:FILE`. The suffix `+words`
+            adds words to any of those with vectors, as in `search` (see `Hybrid`); `FIRST+rerank:SECOND` searches with
+            one model and puts what it finds in order by another, as `search --rerank` does (see `Reranked`).
+            `+passages:120` counts a document by its best passage of 120 words (see `InPassages`); `+sentences:0.4`,
+            `+hubs:0.5` and `+feedback:0.3` are programs above a search (see `Program`).
         name: in results.
         fast: compute in bfloat16 if this machine is faster in it, for models given by directory or hub id.
         int8: likewise, with some products in 8 bits on a CPU that supports them.
@@ -210,7 +210,9 @@ def _from_name(path: str, label: str) -> Scorer:
         words.check()
         return Scorer(words, label, "mean" if words.stop_words else "nostop")
     if api_model(path):
-        found = Scorer(ApiVectors(path), label)
+        asked = ApiVectors(path)
+        sides: tuple[Side, Side] = ("query", "document")
+        found = Scorer(asked, label, searching=[partial(asked, side=s) if asked.fields else None for s in sides])
         found.remote = address_of(path)
         return found
     if other := extensions.prefixed("scorers", path):
