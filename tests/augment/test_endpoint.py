@@ -32,6 +32,16 @@ def test_asks_as_openais_clients_do_with_the_key_of_the_environment(monkeypatch)
     assert headers["Authorization"] == f"Bearer {SECRET}"
 
 
+@pytest.mark.parametrize(
+    ("said", "found"), [("printer dead\nhow to", "printer dead"), ("how to", "how to"), ("a\nb\n", "a")]
+)
+def test_a_last_line_that_was_cut_off_is_left_out(said, found):
+    """SmolLM2 at 40 tokens ends in the middle of a query."""
+    body = json.dumps({"choices": [{"message": {"content": said}, "finish_reason": "length"}]}).encode()
+    with serving(lambda *a: (200, body, {})) as (url, asked), endpoint(url) as server:
+        assert server.answers(["a"]) == [found]
+
+
 NONSENSE = [b"", b"<html>", b"[" * 100_000, b"{}", b'{"choices": []}', b'{"choices": [{"message": {"content": 7}}]}']
 
 

@@ -116,7 +116,12 @@ def test_two_levels_and_titles(selfsent, model, sentences, tmp_path, monkeypatch
         llm = ("--llm", url, "--llm-model", "tiny", "--timeout", 0.05)
         told = selfsent("cluster", model, sentences, "--clusters", 2, *llm)
     assert (told.status, len(asked)) == (0, 2), told.err
-    assert "no answer to 2 questions in a row (too slow). What was made is kept: give a --timeout above 0.05" in told.err
+    assert (
+        "no answer to 2 questions in a row (too slow). What was made is kept: give a --timeout above 0.05" in told.err
+    )
+    with answering(lambda *a: (200, answered("Title:\n\nTitle:"), {})) as (url, _):  # as SmolLM2 answered
+        told = selfsent("cluster", model, sentences, "--clusters", 2, "--llm", url, "--llm-model", "tiny")
+    assert (told.status, "2 groups without a title: the answers hold none" in told.err) == (0, True), told.err
     told = selfsent("cluster", model, sentences, "--llm", "http://localhost:1/v1")
     assert (told.status, "--llm-model" in told.err) == (2, True)
     told = selfsent("cluster", model, sentences, "--levels", 2, "--to", tmp_path / "g.parquet")

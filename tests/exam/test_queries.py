@@ -33,10 +33,12 @@ def extract(number, question, headers):
         ("the text\n" + "x" * 400, []),
         ("401k rollover\na\x00b\x1b[31m", ["401k rollover", "ab[31m"]),
         ("a b\nb c\nc d\nd e", ["a b", "b c", "c d"]),
+        ("1. 1.1.1.1.1.1\n?\n打印机", ["打印机"]),  # SmolLM2 counts
+        ("Screen frozen what to do?\nHow do I restart the device.\nno light", ["no light"]),  # and repeats the prompt
     ],
 )
 def test_queries_in_what_a_model_writes(answer, found):
-    assert queries_in(answer, "the text", 3) == found
+    assert queries_in(answer, "the text", 3, PROMPT) == found
 
 
 def test_parts_of_texts_find_the_rest_of_theirs(tmp_path):

@@ -26,7 +26,7 @@ _PATIENCE = 4
 """Questions in a row that may be too slow."""
 _LOCAL = ("localhost", "127.0.0.1", "::1")
 T = TypeVar("T")
-_ODD = (ValueError, RecursionError, TypeError, KeyError, IndexError)
+_ODD = (ValueError, RecursionError, TypeError, KeyError, IndexError, AttributeError)
 """Exceptions raised by an answer that is no JSON, or of another form."""
 
 
@@ -185,12 +185,15 @@ class Endpoint:
 
 
 def _text_of(body: bytes) -> str:
-    """The text in an answer; empty if there is none."""
+    """The text in an answer, without a last line that was cut off; empty if there is none."""
     try:
-        found = json.loads(body)["choices"][0]["message"]["content"]
+        choice = json.loads(body)["choices"][0]
+        found, cut = choice["message"]["content"], choice.get("finish_reason") == "length"
     except _ODD:
         return ""
-    return found if isinstance(found, str) else ""
+    if not isinstance(found, str):
+        return ""
+    return (cut and found.rstrip().rpartition("\n")[0]) or found
 
 
 def _why(status: int, body: bytes) -> str:

@@ -219,6 +219,9 @@ def _entitle(
     titles = group_titles(central, [group["words"] for group in groups], endpoint, progress)
     for group, title in zip(groups, titles, strict=True):
         group["title"] = title
+    if without := titles.count(""):
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in endpoint.failed.most_common())
+        notice(f"{counted(without, 'group')} without a title: {reasons or 'the answers hold none'}")
 
 
 def _show(groups: list[dict[str, Any]], parents: list[dict[str, Any]], names: tuple[str, ...], unit: str) -> None:

@@ -90,7 +90,8 @@ def ray() -> Run:
             return step(table)
 
         if by is not None:
-            rows = rows.groupby(by).map_groups(together, batch_format="pyarrow")
+            most = data.DataContext.get_current().default_hash_shuffle_parallelism
+            rows = rows.groupby(by, min(step.parts, most)).map_groups(together, batch_format="pyarrow")
         else:
             # max_calls=0: a process keeps the model from batch to batch, with a GPU, too.
             how = {"batch_format": "pyarrow", "batch_size": TOGETHER, "num_cpus": 1, "max_calls": 0}

@@ -76,17 +76,28 @@ def extracted(texts: Sequence[Text], seed: int = 0) -> tuple[list[dict[str, Any]
     return [row for row in rows if row["text"]], list(pool)
 
 
-def queries_in(answer: str, text: str, count: int) -> list[str]:
+def queries_in(answer: str, text: str, count: int, prompt: str = "") -> list[str]:
     r"""The queries in the answer of a language model, cleaned, without numbers, quotes and thoughts.
+
+    Args:
+        answer: of the language model.
+        text: that the queries are for.
+        count: maximum number of queries.
+        prompt: whose lines, such as its examples, are no queries.
 
     Example:
         >>> queries_in("1. printer is dead\n2. 'no paper'", "Switch it on.", 3)
         ['printer is dead', 'no paper']
     """
+    given = {_bare(line) for line in prompt.splitlines()}
     lines = (_MARK.sub("", line).strip().strip("\"'“”„`").strip() for line in _THOUGHTS.sub("", answer).splitlines())
     lines = (line for line in lines if line and len(line) <= _QUERY_LONGEST and not line.endswith(":"))
-    found = dict.fromkeys(line for line in clean(lines)[0] if line and line != text)
-    return list(found)[:count]
+    lines = (line for line in clean(lines)[0] if any(map(str.isalpha, line)) and line != text)
+    return list(dict.fromkeys(line for line in lines if _bare(line) not in given))[:count]
+
+
+def _bare(line: str) -> str:
+    return line.strip(" .?!").casefold()
 
 
 @callbacks_as_progress
@@ -177,7 +188,7 @@ def _answered(
         asked = prompt.replace("{count}", str(count))
         answers = endpoint.answers([asked.replace("{text}", text[:LONGEST]) for text in part])
         both = zip(answers, part, strict=True)
-        found = [(each, text) for answer, text in both for each in queries_in(answer, text, count) or [""]]
+        found = [(each, text) for answer, text in both for each in queries_in(answer, text, count, prompt) or [""]]
         columns = {"query": [query for query, _ in found], "text": [text for _, text in found]}
         return {**columns, "kind": [endpoint.model] * len(found)}
 

@@ -16,15 +16,13 @@ CENTRAL, LONGEST = 8, 500
 _TITLE_LONGEST = 80
 _TOGETHER = 16
 """Questions asked before their answers are kept."""
-_PROMPT = """Below are texts of one group, and words that are frequent in it. Give the group a title of two to six words
-in the language of the texts: what they have in common. Answer with the title alone.
-
-Words: {words}
-
-Texts:
+_PROMPT = """Texts:
 {texts}
 
-Title:"""
+Frequent words: {words}
+
+These texts are one group. What do they have in common? Answer with a title of two to six words in the language of the
+texts, and nothing else."""
 _THOUGHTS = re.compile(r"<think>.*?(</think>|$)", re.DOTALL)
 _MARK = re.compile(r"^(?:title\s*:\s*|[-*#\s]+)+", re.IGNORECASE)
 
