@@ -38,7 +38,7 @@ def test_asks_as_openais_clients_do_with_the_key_of_the_environment(monkeypatch)
 def test_a_last_line_that_was_cut_off_is_left_out(said, found):
     """SmolLM2 at 40 tokens ends in the middle of a query."""
     body = json.dumps({"choices": [{"message": {"content": said}, "finish_reason": "length"}]}).encode()
-    with serving(lambda *a: (200, body, {})) as (url, asked), endpoint(url) as server:
+    with serving(lambda *a: (200, body, {})) as (url, _), endpoint(url) as server:
         assert server.answers(["a"]) == [found]
 
 
@@ -71,7 +71,7 @@ def test_a_question_that_was_too_slow_is_not_sent_again(late):
             server.answers(["a", "b", "c"])
         assert len(asked) == 3
         asked.clear()
-        with pytest.raises(AugmenterError, match="no answer to [4-6] questions"):  # three of them before
+        with pytest.raises(AugmenterError, match=r"no answer to [4-6] questions"):  # three of them before
             server.answers(["a", *"b" * 20])
         assert len(asked) < 6
 

@@ -110,7 +110,7 @@ def test_words_are_added_to_an_api_with_prompts(monkeypatch):
     check_model("api:e5?prompt=query: |passage: +words")
     assert load_scorer("api:e5?prompt=query: |passage: +words").scorer.remote.endswith("#e5?prompt=query: |passage: ")
     for name in ("api:e5?", "api:e5?prompt", "api:e5?prompt=query: ", "api:e5?=a|b"):
-        with pytest.raises(SettingsError, match=r"for queries and for documents: write api:e5\?prompt=QUERY|DOCUMENT"):
+        with pytest.raises(SettingsError, match=r"for queries and for documents: write api:e5\?prompt=QUERY\|DOCUMENT"):
             check_model(name)
 
 

@@ -37,14 +37,14 @@ def api_model(name: str) -> str:
 
 
 def fields_of(name: str) -> dict[str, tuple[str, str]]:
-    """The fields of `api:MODEL?FIELD=QUERY|DOCUMENT&...`, each with its value for queries and for documents.
+    r"""The fields of `api:MODEL?FIELD=QUERY|DOCUMENT&...`, each with its value for queries and for documents.
 
     Raises:
         SettingsError: another form.
 
     Example:
         >>> fields_of("api:e5?prompt=query: |passage: "), fields_of("api:e5?input_type=query|passage&prompt=Find:%0A|")
-        ({'prompt': ('query: ', 'passage: ')}, {'input_type': ('query', 'passage'), 'prompt': ('Find:\\n', '')})
+        ({'prompt': ('query: ', 'passage: ')}, {'input_type': ('query', 'passage'), 'prompt': ('Find:\n', '')})
     """
     _, asked, fields = name.partition("?")
     found = {}
@@ -78,9 +78,9 @@ class ApiVectors:
     Requests that are too large or too slow are halved, and so are those after them. A server that is busy or down is
     asked again.
 
-    Queries and documents of a search may differ in fields of the request: `api:MODEL?input_type=query|passage`; the field
-    `prompt` is put before the texts. Texts of one kind get the value for queries if both have one, as with the prompts
-    of an encoder here (`Prompts`).
+    Queries and documents of a search may differ in fields of the request: `api:MODEL?input_type=query|passage`; the
+    field `prompt` is put before the texts. Texts of one kind get the value for queries if both have one, as with the
+    prompts of an encoder here (`Prompts`).
 
     Args:
         name: `api:MODEL`, perhaps with fields (see `fields_of`).
