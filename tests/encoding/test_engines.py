@@ -20,9 +20,10 @@ from selfsent.index import Index, write_index
 from selfsent.lexical import WordCounts
 from selfsent.models.opening import open_encoder
 from selfsent.search import dedup, near
+from selfsent.search.comparing import DedupLimits
 
 ENGINES = ["local", "daft", "dask", "ray", "spark"]
-BANDS = dedup.DedupLimits(exact=10)
+BANDS = DedupLimits(exact=10)
 
 
 @pytest.fixture(scope="session")

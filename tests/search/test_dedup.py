@@ -9,7 +9,8 @@ from selfsent import dedup
 from selfsent.data.corpus import read_corpus
 from selfsent.errors import SettingsError
 from selfsent.search import near
-from selfsent.search.dedup import DedupLimits, copies_across, deduplicate, families_of_pairs, table_rows
+from selfsent.search.comparing import DedupLimits
+from selfsent.search.dedup import copies_across, deduplicate, families_of_pairs, table_rows
 from selfsent.search.families import Family, Stars
 from selfsent.search.pairs import Pair
 from selfsent.search.similarity import Similarity

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -12,12 +11,11 @@ from numpy.typing import NDArray
 
 from selfsent.data.corpus.batch import POSITIONS
 from selfsent.errors import SettingsError
-from selfsent.lexical.hybrid import top_k
-from selfsent.progress import SILENT, Counter, Progress
-from selfsent.search.differences import Guard, is_guarded, names_in
+from selfsent.progress import SILENT, Progress
+from selfsent.search.comparing import LIMITS, Comparison, DedupLimits, allowing, ranks_of
+from selfsent.search.differences import Guard
 from selfsent.search.families import ROUNDING, Family, Stars, families_of
-from selfsent.search.near import Texts, near_candidates
-from selfsent.search.pairs import candidates_for
+from selfsent.search.near import near_candidates
 from selfsent.search.precision import Precision, choose_threshold
 from selfsent.search.similarity import Similarity
 from selfsent.search.timeline import order_of_dates
@@ -29,32 +27,10 @@ if TYPE_CHECKING:
 Vectors = NDArray[np.float32]
 Integers = NDArray[np.int64]
 Level = Literal["exact", "near", "meaning"]
-Allowed = Callable[[Integers, Integers], NDArray[np.bool_]]
-"""Rows of pairs -> whether no guard forbids that they are copies, (pairs,)."""
 
 THRESHOLDS: dict[Level, float] = {"exact": 1.0, "near": 0.8, "meaning": 0.85}
 """Minimum similarity of near-copies where none is given."""
 NEWEST = "newest:"
-_BEST = 16
-"""Kept texts with the largest cosines with which a text is compared by words, too, and as many of the first ones."""
-
-
-@dataclass(frozen=True)
-class DedupLimits:
-    """Sizes of a comparison, which bound its time and memory.
-
-    Args:
-        exact: texts up to which all are compared by words; of more those that share a band.
-        block: texts that are compared together.
-        tile: kept texts that a block is compared with at a time.
-    """
-
-    exact: int = 5000
-    block: int = 1024
-    tile: int = 8192
-
-
-LIMITS = DedupLimits()
 
 
 @dataclass(frozen=True)
@@ -149,9 +125,8 @@ def deduplicate(
     stars = Stars(len(corpus))
     if level != "exact":
         similarity = similarity or Similarity(corpus)
-        found = _close_by_words if similarity.vectors is None else _close_by_vectors
-        allowed = _allowing(corpus, guard)
-        found(stars, similarity, order, threshold, allowed, progress.counting("comparing", len(corpus)), limits)
+        advance = progress.counting("comparing", len(corpus))
+        Comparison(stars, similarity, order, threshold, allowing(corpus, guard), advance, limits).run()
     return _of_input(corpus, stars, first, order, level, threshold, chosen)
 
 
@@ -164,7 +139,7 @@ def families_of_pairs(pairs: Sequence[Pair], corpus: Corpus, lexical_weight: flo
         lexical_weight: of their scores.
     """
     first, order = preferred(corpus, "first")
-    rank, stars = _ranks(order), Stars(len(corpus))
+    rank, stars = ranks_of(order), Stars(len(corpus))
     ends = np.array([pair[1:3] for pair in pairs], np.int64).reshape(-1, 2)
     score = np.array([pair.score(lexical_weight) for pair in pairs])
     places = np.sort(rank[ends], axis=1)
@@ -184,19 +159,12 @@ def _of_input(
     """Families of texts as families of rows of the input; rows with the same text are of one."""
     inputs = corpus.input_rows
     rows = np.flatnonzero(inputs.corpus_rows >= 0)
-    rank = _ranks(order)[np.asarray(inputs.corpus_rows[rows])]
+    rank = ranks_of(order)[np.asarray(inputs.corpus_rows[rows])]
     kept, score = np.arange(len(inputs)), np.ones(len(inputs), np.float32)
     kept[rows] = first[order[stars.kept[rank]]]
     score[rows] = stars.score[rank]
     stays = np.flatnonzero(kept == np.arange(len(inputs)))
     return Deduplicated(stays, families_of(kept, score), level, threshold, precision)
-
-
-def _ranks(order: Integers) -> Integers:
-    """The place of each text in an order."""
-    rank = np.empty_like(order)
-    rank[order] = np.arange(len(order))
-    return rank
 
 
 def copies_across(corpus: Corpus, rows: Integers, others: Integers, threshold: float = THRESHOLDS["near"]) -> Integers:
@@ -250,128 +218,6 @@ def preferred(corpus: Corpus, keep_row: str) -> tuple[Integers, Integers]:
     latest = np.lexsort((rows, -value, own))
     begins = latest[np.flatnonzero(np.diff(own[latest], prepend=-1))]
     return rows[begins], np.lexsort((rows[begins], -value[begins]))
-
-
-def _allowing(corpus: Texts, guard: Sequence[Guard]) -> Allowed:
-    """The test of pairs of rows of a corpus for changes of a guard."""
-    names = names_in(chain.from_iterable(corpus.batches(size=LIMITS.block))) if "names" in guard else set[str]()
-
-    def allowed(first: Integers, second: Integers) -> NDArray[np.bool_]:
-        if not guard:
-            return np.ones(len(first), bool)
-        pairs = zip(corpus.texts(first), corpus.texts(second), strict=True)
-        return np.fromiter((not is_guarded(one, other, guard, names) for one, other in pairs), bool, len(first))
-
-    return allowed
-
-
-def _close_by_words(
-    stars: Stars,
-    similarity: Similarity,
-    order: Integers,
-    threshold: float,
-    allowed: Allowed,
-    advance: Counter,
-    limits: DedupLimits,
-) -> None:
-    """Let texts join: of few texts all are compared with those that are kept, of many those that share a band."""
-    corpus, counts = similarity.corpus, similarity.counts
-    assert counts is not None
-    if len(corpus) <= limits.exact:
-        _all_by_words(stars, similarity, order, threshold, allowed, advance, limits)
-        return
-    rank = _ranks(order)
-    close: list[tuple[Integers, Integers, Vectors]] = []
-    for earlier, later in near_candidates(corpus, counts, rank, advance):
-        score = similarity(order[earlier], order[later])
-        near = np.flatnonzero(score >= threshold - ROUNDING)
-        near = near[allowed(order[earlier[near]], order[later[near]])]
-        close.append((earlier[near], later[near], score[near]))
-    if close:
-        stars.join(*map(np.concatenate, zip(*close, strict=True)))
-
-
-def _all_by_words(
-    stars: Stars,
-    similarity: Similarity,
-    order: Integers,
-    threshold: float,
-    allowed: Allowed,
-    advance: Counter,
-    limits: DedupLimits,
-) -> None:
-    from scipy.sparse import vstack
-
-    corpus, counts = similarity.corpus, similarity.counts
-    assert counts is not None
-    blocks = [np.arange(at, min(at + limits.block, len(order))) for at in range(0, len(order), limits.block)]
-    rows = vstack([counts.weighed(corpus.texts(order[block])) for block in blocks], format="csr")
-    kept = np.empty(0, np.int64)
-    for block in blocks:
-        others = np.concatenate([kept, block])
-        found = (rows[block] @ rows[others].T).tocoo()
-        earlier, later = others[found.col], block[found.row]
-        near = np.flatnonzero((found.data >= threshold - ROUNDING) & (earlier < later))
-        near = near[allowed(order[earlier[near]], order[later[near]])]
-        stars.join(earlier[near], later[near], found.data[near])
-        kept = np.concatenate([kept, block[stars.kept[block] == block]])
-        advance(len(block))
-
-
-def _close_by_vectors(
-    stars: Stars,
-    similarity: Similarity,
-    order: Integers,
-    threshold: float,
-    allowed: Allowed,
-    advance: Counter,
-    limits: DedupLimits,
-) -> None:
-    """Let texts join, a block at a time: each is compared with all that are kept by then, and with its block."""
-    vectors = similarity.vectors
-    assert vectors is not None
-    least = candidates_for(1, threshold, similarity.weight)[1]
-    kept = np.empty(0, np.int64)
-    for start in range(0, len(order), limits.block):
-        block = np.arange(start, min(start + limits.block, len(order)))
-        found = [*_in_tiles(vectors, order, block, kept, least, limits.tile)]
-        cosines = vectors[order[block]] @ vectors[order[block]].T
-        cosines[np.triu_indices(len(block))] = -np.inf
-        found += _best(cosines, block, block, least)
-        earlier, later, cosine = map(np.concatenate, zip(*found, strict=True))
-        score = similarity(order[earlier], order[later], cosine)
-        near = np.flatnonzero(score >= threshold - ROUNDING)
-        near = near[allowed(order[earlier[near]], order[later[near]])]
-        stars.join(earlier[near], later[near], score[near])
-        kept = np.concatenate([kept, block[stars.kept[block] == block]])
-        advance(len(block))
-
-
-def _in_tiles(
-    vectors: Vectors, order: Integers, block: Integers, kept: Integers, least: float, size: int
-) -> Iterator[tuple[Integers, Integers, Vectors]]:
-    for at in range(0, len(kept), size):
-        tile = kept[at : at + size]
-        yield from _best(vectors[order[block]] @ vectors[order[tile]].T, block, tile, least)
-
-
-def _best(
-    cosines: Vectors, block: Integers, others: Integers, least: float
-) -> Iterable[tuple[Integers, Integers, Vectors]]:
-    """(earlier, later, cosine) of each text of a block with its best and its first others of at least a cosine."""
-    rows = np.flatnonzero(cosines.max(1, initial=-np.inf) >= least)
-    if not len(rows):
-        return [(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32))]
-    chosen = cosines[rows]
-    reaches = chosen >= least
-    best = top_k(chosen, _BEST)
-    early = np.argsort(~reaches, axis=1, kind="stable")[:, :_BEST]
-    columns = np.concatenate([best, early], axis=1)
-    pairs = np.unique(np.repeat(rows, columns.shape[1]) * len(others) + columns.ravel())
-    line, column = pairs // len(others), pairs % len(others)
-    near = cosines[line, column] >= least
-    line, column = line[near], column[near]
-    return [(others[column], block[line], cosines[line, column])]
 
 
 def table_rows(found: Deduplicated, corpus: Corpus) -> Iterator[dict[str, Any]]:
