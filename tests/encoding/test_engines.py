@@ -247,14 +247,14 @@ def test_a_job_that_stopped_goes_on(tmp_path):
 
     def failing(sources, step, output, by=None):
         done.append(type(step).__name__)
-        if done.count("_Close") == 1 and done[-1] == "_Close":
+        if done.count("Close") == 1 and done[-1] == "Close":
             raise RuntimeError("the cluster is gone")
         run(sources, step, output, by)
 
     with pytest.raises(RuntimeError):
         deduplicate(failing, source, str(tmp_path / "out"))
     first, again = len(done), deduplicate(failing, source, str(tmp_path / "out"))
-    assert done[first:] == ["_Close", "_Families", "_Unique"]
+    assert done[first:] == ["Close", "Families", "Unique"]
     assert again == deduplicate(run, source, str(tmp_path / "other"))
     with pytest.raises(OutputError, match="exists: name another"):
         deduplicate(run, source, str(tmp_path / "out"))
@@ -265,14 +265,14 @@ def test_a_job_that_stopped_begins_again_with_other_options(tmp_path):
 
     def stopping(sources, step, output, by=None):
         done.append(type(step).__name__)
-        if done == ["_Read", "_Distinct"]:
+        if done == ["Read", "Distinct"]:
             raise RuntimeError("the cluster is gone")
         encoding.local()(sources, step, output, by)
 
     with pytest.raises(RuntimeError):
         deduplicate(stopping, source, str(tmp_path / "out"))
     deduplicate(stopping, source, str(tmp_path / "out"), threshold=0.9)
-    assert done[2] == "_Read"
+    assert done[2] == "Read"
 
 
 def test_a_guard_keeps_copies_apart_as_on_one_machine(tmp_path):

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from selfsent.lazily import imported_from
 
 if TYPE_CHECKING:
-    from selfsent.encoding.copies import BatchBands as BatchBands, deduplicate as deduplicate
+    from selfsent.encoding.bands import BatchBands as BatchBands
+    from selfsent.encoding.copies import deduplicate as deduplicate
     from selfsent.encoding.encoder import BatchEncoder as BatchEncoder
     from selfsent.encoding.engines import (
         daft as daft,
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
     )
 
 _HOMES = {
-    "copies": ("BatchBands", "deduplicate"),
+    "bands": ("BatchBands",),
+    "copies": ("deduplicate",),
     "encoder": ("BatchEncoder",),
     "engines": ("dask", "daft", "daft_udf", "local", "ray", "spark", "spark_udf"),
     "groups": ("BatchGroups",),
