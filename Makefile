@@ -48,7 +48,7 @@ bench: $(VENV)/.installed-test ## speed beside sentence-transformers, written to
 compat: $(VENV)/.installed-test ## the test suite with the lowest versions that are allowed, and with the newest
 	$(BIN)/python tests/compat.py
 
-faults: $(VENV)/.installed-test ## break it on purpose, for an hour (QUICK=1: three minutes), written to docs/reliability.md
+faults: $(VENV)/.installed-test ## break it on purpose, for two hours (QUICK=1: three minutes), written to docs/reliability.md
 	$(BIN)/python faults/campaign.py $(if $(QUICK),--quick)
 	$(if $(QUICK),,$(BIN)/python faults/report.py)
 

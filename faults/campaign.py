@@ -1,6 +1,6 @@
 """What it takes to break it: kills, full disks, flipped bytes, fuzz, hostile models, lying servers, soak, upgrades.
 
-    python faults/campaign.py                        # everything, about an hour
+    python faults/campaign.py                        # everything, about two hours
     python faults/campaign.py --quick                # three minutes, the same cases every time
     python faults/campaign.py --only kills --case 17
 
@@ -28,7 +28,7 @@ from world import ROOT, World
 
 RESULTS = ROOT / "docs" / "results" / "reliability"
 SEED = 36
-COUNTS = {"kills": (200, 2), "flips": (200, 12), "disk": (24, 5), "twice": (12, 1), "fuzz": (2000, 60)}
+COUNTS = {"kills": (500, 2), "flips": (200, 12), "disk": (48, 5), "twice": (12, 1), "fuzz": (5000, 60)}
 COUNTS |= {"hostile": (14, 14), "endpoints": (30, 4), "server": (1, 0), "soak": (3, 0), "upgrade": (2, 1)}
 """Cases of each part in full, and with --quick."""
 COMMIT = subprocess.run(

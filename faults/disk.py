@@ -21,7 +21,7 @@ EXACT = (KINDS[0], KINDS[4])
 """Those that no clock has a part in, and that anyone may try."""
 MOUNTED = (KINDS[1], KINDS[3])
 """Those that only the superuser can try."""
-USES = ("train", "encode", "augment")
+USES = ("train", "encode", "augment", "dedup")
 
 
 def cases(count: int, seed: int, exact: bool) -> list[dict[str, Any]]:
@@ -77,6 +77,8 @@ class Disk:
             return [*self.world.train, "--output", folder / "run"]
         if use == "augment":
             return [*self.world.views, "--output", folder / "out.parquet"]
+        if use == "dedup":
+            return [*self.world.dedup, "--output", folder / "out.csv", "--families", folder / "out.families.csv"]
         return ["encode", "bundled", self.world.many, "--output", folder / "out.npy"]
 
     def _result(self, folder: Path) -> dict[str, str]:

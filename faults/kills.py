@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import random
 import shutil
@@ -17,9 +18,14 @@ from selfsent.files import is_half_written
 from selfsent.index.files import IndexFiles
 
 STEPS = 5
-COMMANDS = 23
+COMMANDS = 25
+FIRST = (200, 23)
+"""Cases that were drawn when there were fewer commands, and how many there were: a case keeps its number."""
+TIMED = 24
+"""The command whose files are changed from compiled code, where changes are not counted."""
 OUTPUT = "OUTPUT"
 """Stands for the path of the output in a command that has no --output."""
+STORE = ".lancedb"
 _OLD = 2 * 24 * 60 * 60
 
 
@@ -81,6 +87,8 @@ def commands(world: World) -> list[Command]:
         Command("index add", ("index", "add", OUTPUT, later), "tickets.index", (), world.index),
         Command("index delete", ("index", "delete", OUTPUT, *deleted), "tickets.index", (), world.index),
         Command("index compact", ("index", "compact", OUTPUT), "tickets.index", (), world.index),
+        Command("dedup", tuple(world.dedup), "unique.csv", ()),
+        Command("push", ("push", world.large_index, f"lancedb://{OUTPUT}#tickets"), f"tickets{STORE}", ()),
     ]
 
 
@@ -95,10 +103,10 @@ def cases(count: int, seed: int, exact: bool) -> list[dict[str, Any]]:
     found = []
     for number in range(count):
         draw = random.Random(f"kills {seed} {number}")
-        by = "changes" if exact or draw.random() < 0.6 else "time"
-        found.append(
-            {"command": number % COMMANDS, "by": by, "shares": [draw.random() for _ in range(draw.choice((1, 1, 2)))]}
-        )
+        command = number % (FIRST[1] if number < FIRST[0] else COMMANDS)
+        by = "changes" if (exact or draw.random() < 0.6) and command != TIMED else "time"
+        shares = [draw.random() for _ in range(draw.choice((1, 1, 2)))]
+        found.append({"command": command, "by": by, "shares": shares})
     return found
 
 
@@ -150,6 +158,7 @@ class Kills:
             done = self._give(number, folder, Traps())
         fault = fault or done.fault or (f"status {done.status}: {done.last}" if done.status else None)
         fault = fault or self._difference(whole["end"], self._end(number, folder)) or self._leftovers(number, folder)
+        fault = fault or self._unlike(number, folder)
         shutil.rmtree(folder, ignore_errors=True)
         return {**told, "fault": fault}
 
@@ -157,9 +166,9 @@ class Kills:
         command = self.commands[number]
         output = folder / "out" / command.output
         again = command.again if output.exists() else ()
-        given = [output if each == OUTPUT else each for each in command.arguments]
-        if OUTPUT not in command.arguments:
-            given += ["--output", output]
+        given = [str(each).replace(OUTPUT, str(output)) for each in command.arguments]
+        if not any(OUTPUT in str(each) for each in command.arguments):
+            given += ["--output", str(output)]
         return self.world.do([*given, *again], folder / "cache", traps)
 
     def _end(self, number: int, folder: Path) -> dict[str, str]:
@@ -167,6 +176,8 @@ class Kills:
         out, found = folder / "out", {}
         if (index := out / self.commands[number].output).suffix == ".index":
             return {"the rows": rows_of(index)} if index.exists() else {}
+        if index.suffix == STORE:
+            return {"the rows": rows_in(index)} if index.exists() else {}
         for path in sorted(path for path in out.rglob("*") if path.is_file()):
             name = str(path.relative_to(out))
             if any(map(is_half_written, map(Path, path.relative_to(out).parts))):
@@ -197,6 +208,16 @@ class Kills:
                 return f"{name} {how}"
         return None
 
+    def _unlike(self, number: int, folder: Path) -> str | None:
+        """Whether a collection does not rank as its index does."""
+        if self.commands[number].output.endswith(STORE):
+            place = folder / "out" / self.commands[number].output
+            asked = ["push", self.world.large_index, f"lancedb://{place}#tickets", "--check"]
+            done = self.world.do(asked, folder / "cache")
+            if done.status or "overlap 100.0%" not in done.said:
+                return f"the collection does not rank as the index does: {done.last}"
+        return None
+
     def _leftovers(self, number: int, folder: Path) -> str | None:
         """What is left goes with time: it is made two days older, and the next commands look."""
         temporary = [path for path in folder.rglob(".*") if "lock" not in path.name]
@@ -224,9 +245,19 @@ def rows_of(index: Path) -> str:
         return str(sorted(db.execute(f"SELECT {columns}, texts.text FROM inputs JOIN texts USING(doc_id)")))
 
 
+def rows_in(store: Path) -> str:
+    """Digest of all rows of a collection."""
+    import lancedb
+
+    rows = lancedb.connect(store).open_table("tickets").search().limit(1_000_000).to_list()
+    return hashlib.sha256(repr(sorted((row["selfsent_key"], repr(row)) for row in rows)).encode()).hexdigest()
+
+
 def phase(folder: Path, output: str) -> str:
     """What a command was about to do when it was killed, by what it left."""
     out, cache = folder / "out" / output, folder / "cache"
+    if out.suffix == STORE:
+        return "sending" if out.exists() else "reading"
     if not any(cache.rglob("corpus.json")):
         return "reading"
     if out.suffix:

@@ -23,7 +23,8 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 # The server that processes are forked from knows no other way to the modules here.
-os.environ["PYTHONPATH"] = os.pathsep.join((str(ROOT / "src"), str(ROOT / "faults"), str(ROOT / "tests")))
+_MODULE_FOLDERS = [ROOT / "src", ROOT / "packages" / "papers" / "src", ROOT / "faults", ROOT / "tests"]
+os.environ["PYTHONPATH"] = os.pathsep.join(map(str, _MODULE_FOLDERS))
 
 LIMIT = 60
 """Seconds of a processor after which a command hangs; on a clock ten times as many, for machines that are busy."""
@@ -148,11 +149,28 @@ class World:
         return self.folder / "tickets.csv", self.folder / "later.csv"
 
     @cached_property
+    def copies(self) -> Path:
+        """A table of 3,000 rows, a third of them copies of an earlier one with another last word."""
+        import tiny
+
+        path, lines = self.folder / "copies.csv", tiny.make_sentences(2000, seed=4)
+        lines += [f"{line} again" for line in lines[::2]]
+        path.write_text("id,text\n" + "".join(f"c{number},{line}\n" for number, line in enumerate(lines)))
+        return path
+
+    @cached_property
     def index(self) -> Path:
         """An index of the first table."""
-        path = self.folder / "tickets.index"
+        return self._indexed(self.folder / "tickets.index", self.index_of(self.tickets[0]))
+
+    @cached_property
+    def large_index(self) -> Path:
+        """An index of more texts than go to a database at once."""
+        return self._indexed(self.folder / "many.index", ["index", "build", "bundled", self.many])
+
+    def _indexed(self, path: Path, arguments: list[object]) -> Path:
         if not path.exists():
-            done = self.do([*self.index_of(self.tickets[0]), "--output", path], self.folder / "index-cache")
+            done = self.do([*arguments, "--output", path], self.folder / "index-cache")
             assert done.status == 0, done.said
         return path
 
@@ -170,6 +188,11 @@ class World:
     def views(self) -> list[object]:
         """An `augment` of many sentences by a language model, without its output."""
         return ["augment", self.many, "--with", f"mlm:model={self.base}"]
+
+    @property
+    def dedup(self) -> list[object]:
+        """A `dedup` of the table with copies, without its files."""
+        return ["dedup", self.copies, "--id-column", "id", "--overwrite"]
 
     @property
     def run_cache(self) -> Path:
