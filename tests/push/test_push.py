@@ -187,6 +187,22 @@ def test_a_push_that_was_stopped_goes_on(made, encoder, address, monkeypatch):
     agree(index, encoder, again, address)
 
 
+def test_lookups_that_a_stopped_push_left_out_are_made_by_the_next(made, encoder, address, monkeypatch):
+    index, target = made(), opened(address)
+
+    def broken():
+        raise target.errors[0]("connection lost")
+
+    monkeypatch.setattr(target, "finish", broken)
+    with pytest.raises(OutputError, match="connection lost"):
+        push(index, target, address)
+    again = opened(address)
+    assert push(index, again, address) == (0, 0, 0, 8)
+    agree(index, encoder, again, address)
+    if address.kind == "lancedb":
+        assert [each.columns for each in again._table.list_indices()] == [["words"]]
+
+
 def test_an_index_of_none_empties_a_collection(made, address):
     index, target = made(), opened(address)
     push(index, target, address)

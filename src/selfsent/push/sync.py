@@ -99,8 +99,7 @@ def push(
             count(len(rows))
         for part in _parts(gone.tolist(), target.together):
             target.delete(part)
-        if new or changed or len(gone):
-            target.finish()
+        target.finish()  # also where nothing was sent: an earlier push may have been stopped just before
     return Pushed(new, changed, len(gone), len(keys) - new - changed)
 
 
