@@ -1,4 +1,4 @@
-"""What a borrowed GPU is to tell, in one run: the paths of CUDA against their twins, and the share of its peak in training.
+"""What a borrowed GPU is to tell, in one run: CUDA paths against their twins, and the share of its peak in training.
 
     python benchmarks/gpu.py --output docs/results/speed/gpu.json   # on a GPU, in ten minutes
     python benchmarks/gpu.py --smoke                                # the same on a CPU, with a small encoder
