@@ -24,6 +24,8 @@ from selfsent.files import output_errors
 from selfsent.progress import Counter
 from selfsent.settings import Precision, Settings
 
+_READ = 1 << 20
+"""Token ids read at a time where all of them are."""
 _PASSAGES = 1 << 32
 """Third part of the key of passages, after seed and epoch."""
 
@@ -135,6 +137,20 @@ class Batches:
     def _passages_key(self, epoch: int) -> int:
         """One key for all views, so that their passages are drawn together."""
         return make_key(self.settings.seed, epoch, _PASSAGES)
+
+    def token_ids(self) -> np.ndarray | None:
+        """(ids,) the token ids that batches may hold, ascending; None where noise draws others."""
+        if any(view.noise is not None for view in self.views):
+            return None
+        leads = self.leads.values()
+        fixed = [*self.template.prefix, *self.template.suffix, *self.template.between]
+        held = np.zeros(len(self.template.ordinary), np.bool_)
+        for ids in (np.array(fixed, np.int64), *(lead.ids for lead in leads)):
+            held[ids] = True
+        for table in (*self.tables, *(table for lead in leads for table in lead.tables.values())):
+            for begin in range(0, len(table.ids), _READ):
+                held[table.ids[begin : begin + _READ]] = True
+        return np.flatnonzero(held)
 
     def lengths(self) -> Iterator[np.ndarray]:
         """(chosen,) lengths in tokens before truncation, special tokens included, in chunks of sentences.

@@ -20,6 +20,7 @@ from torch.nn import functional as F
 from selfsent.data.packed import Packed
 from selfsent.data.tokenizing import CachedTokenizer
 from selfsent.data.views.tokens import Template
+from selfsent.fast.rows_in_use import RowsInUse
 from selfsent.foreign.transformers import silent
 from selfsent.lexical.hybrid import SEARCH_WEIGHT
 from selfsent.models.encoder import Encoder
@@ -119,6 +120,8 @@ class StaticEncoder(Encoder):
     lexical_weight = SEARCH_WEIGHT["table"]
     pooling = "mean"
     _pooling_index = 0  # the table computes the mean itself
+    rows: RowsInUse | None = None
+    """What is trained in place of the table, during a run that trains some of its rows."""
 
     def __init__(self, sentence_transformer: Any) -> None:
         super().__init__(sentence_transformer)
@@ -153,7 +156,7 @@ class StaticEncoder(Encoder):
 
     def token_vectors(self, packed: Packed) -> Tensor:
         """(tokens, d) vectors of the tokens, in packed order."""
-        return F.embedding(packed.ids, self.table.weight)
+        return F.embedding(*self._rows_of(packed.ids))
 
     def forward(self, packed: Packed, leave_out: int = 0) -> Tensor:
         """(sentences, e) vectors of a packed batch, in the order of its sentences.
@@ -162,8 +165,14 @@ class StaticEncoder(Encoder):
             packed: the batch.
             leave_out: trailing modules that are skipped.
         """
-        mean = F.embedding_bag(packed.flat_ids, self.table.weight, packed.starts, mode="mean")
+        mean = F.embedding_bag(*self._rows_of(packed.flat_ids), packed.starts, mode="mean")
         return self.after_pooling(mean, leave_out)
+
+    def _rows_of(self, ids: Tensor) -> tuple[Tensor, Tensor]:
+        """The rows to look up, and the weights that hold them."""
+        if self.rows is None or not torch.is_grad_enabled():
+            return ids, self.table.weight
+        return self.rows.place[ids], self.rows.part
 
     def save_modules(self, directory: Path) -> None:
         """Write the ordinary directory, of a plain table without the import of transformers."""

@@ -19,11 +19,13 @@ from selfsent.distributed import accelerator, gathered, join, of_first, rank, wa
 from selfsent.errors import Interrupted, TrainingError
 from selfsent.fast.lookups import put_lookups
 from selfsent.fast.prefetch import Prefetch
+from selfsent.fast.rows_in_use import RowsInUse
 from selfsent.methods import Learner, Loss
 from selfsent.models.dropout import without_dropout
 from selfsent.models.encoder import Encoder
 from selfsent.models.health import SENTENCES, Health, probe
 from selfsent.models.precision import autocast, computes_bfloat16, resolve_precision
+from selfsent.models.static import StaticEncoder
 from selfsent.progress import SILENT, Progress
 from selfsent.settings import Precision, Settings
 from selfsent.training.budget import Clock, TimeBudget
@@ -41,6 +43,8 @@ APART = 30.0
 """Default seconds between two checkpoints: less is soon done again."""
 KEPT = 2
 """Checkpoints of a run on its way, unless the user says how many."""
+MOST_ROWS = 0.8
+"""Share of the rows of a table above which it is trained as a whole: fewer would not be faster."""
 _UNKNOWN = 10**9
 """Steps of a run with a budget before its first one."""
 
@@ -54,6 +58,22 @@ def precision_of(settings: Settings, directory: RunDirectory, progress: Progress
     if earlier == "bfloat16" and not computes_bfloat16(device):
         progress.notice("the run keeps the bfloat16 that it started with, which is slow on this processor")
     return earlier
+
+
+def rows_in_use(learner: Learner, batches: Batches, settings: Settings) -> RowsInUse | None:
+    """The rows of the learner's table that its batches hold, put into its encoder; None where all are trained.
+
+    The numbers are the same to the last digit, as no other row would move.
+    """
+    model = learner.model
+    still = learner.nests and settings.weight_decay == 0 and settings.optimizer == "adamw"
+    if not (still and isinstance(model, StaticEncoder) and model.table.weight.requires_grad):
+        return None
+    used = batches.token_ids()
+    if used is None or len(used) > MOST_ROWS * model.table.num_embeddings:
+        return None
+    model.rows = RowsInUse(model.table.weight, used)
+    return model.rows
 
 
 class Loop:
@@ -97,7 +117,10 @@ class Loop:
         learner.train()  # frozen parts stay without dropout
         batches.precompute(learner.features, directory.path, device, self.precision)
         learner.prepare(batches.single_pass(device))
-        self.optimizer = make_optimizer(learner, settings)
+        self.rows = rows_in_use(learner, batches, settings) if use_cpu and world_size() == 1 else None
+        """Of a table, if they are few."""
+        self.optimizer = make_optimizer(learner, settings, self.rows)
+        self.trained = [self.rows.in_place_of(each) if self.rows else each for each in learner.parameters()]
         self.wrapped = self.accelerator.prepare_model(learner) if self.accelerator else learner
         self.micro_batches = Prefetch(lambda step: list(batches.micro_batches(step, device)), device)
         self.budget: TimeBudget | None = None
@@ -137,6 +160,8 @@ class Loop:
             if self.budget:
                 self.budget.end(self.step)
             self.micro_batches.close()
+            if isinstance(self.learner.model, StaticEncoder):
+                self.learner.model.rows = None  # what follows changes the table as a whole
             if kept := self.best.put_back(self.learner):
                 step, score = kept["step"], kept["score"]
                 self.progress.notice(f"kept the model of step {step:,} of {self.steps:,}, whose score was {score:.2f}")
@@ -205,7 +230,7 @@ class Loop:
             sentences, tokens = sentences + len(views[0]), tokens + sum(view.tokens for view in views)
         total, count = self._over_processes(total, count)
         scale = world_size() / (count or 1)
-        norm = scale_and_clip(self.optimizer, self.learner.parameters(), scale, self.settings.clip)
+        norm = scale_and_clip(self.optimizer, self.trained, scale, self.settings.clip)
         if not (math.isfinite(total) and math.isfinite(norm)):
             what = "gradient" if math.isfinite(total) else "loss"
             raise self._stop(f"the {what} is not finite at step {step + 1}", self.step - 1)
@@ -285,6 +310,8 @@ class Loop:
         progress: dict[str, Any] = {}
         if newest is not None:
             progress = load_checkpoint(newest, self.learner, self.optimizer)
+            if self.rows:
+                self.rows.read()
             self.step, self.sound = progress["step"], progress["sound"]
             dev = self.run_config.dev
             self.best.resume(progress["best"], dev, progress.get("dev", dev))

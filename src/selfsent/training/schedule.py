@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from selfsent.fast.rows_in_use import RowsInUse
 from selfsent.foreign.torch import scale_all, scale_on_the_way, without_compiler
 from selfsent.methods import Learner
 from selfsent.models.static import StaticEncoder
@@ -32,10 +33,18 @@ def rate_at(step: float, steps: int, settings: Settings) -> float:
     return left if settings.schedule == "linear" else 0.5 * (1 - math.cos(math.pi * left))
 
 
-def make_optimizer(learner: Learner, settings: Settings) -> torch.optim.Optimizer:
-    """The optimiser over the learner's parameter groups; a group may bring its own rate, which is scaled alike."""
+def make_optimizer(learner: Learner, settings: Settings, rows: RowsInUse | None = None) -> torch.optim.Optimizer:
+    """The optimiser over the learner's parameter groups; a group may bring its own rate, which is scaled alike.
+
+    Args:
+        learner: the learner.
+        settings: optimiser and rates.
+        rows: trained in place of their table.
+    """
     groups: list[dict[str, Any]] = learner.parameter_groups(settings)
     for group in groups:
+        if rows:
+            group["params"] = [rows.in_place_of(each) for each in group["params"]]
         group["peak"] = group.setdefault("lr", settings.learning_rate)
     if settings.optimizer == "rmsprop":
         return without_compiler(torch.optim.RMSprop)(groups, alpha=settings.alpha, eps=settings.epsilon, foreach=True)
@@ -46,17 +55,22 @@ def make_optimizer(learner: Learner, settings: Settings) -> torch.optim.Optimize
     optimizer = adam(groups, betas=(0.9, settings.beta2), eps=settings.epsilon, fused=fused)
     for part in learner.modules():
         if isinstance(part, StaticEncoder) and part.table.weight.requires_grad:
-            _step_by_length(optimizer, part.table.weight)
+            _step_by_length(optimizer, part.table.weight, rows)
+    if rows:
+        rows.train_by(optimizer)
     return optimizer
 
 
-def _step_by_length(optimizer: torch.optim.Optimizer, table: Tensor) -> None:
+def _step_by_length(optimizer: torch.optim.Optimizer, table: Tensor, rows: RowsInUse | None = None) -> None:
     """Give each row of a table a step in proportion to its length at the start: one of mean length steps by the rate.
 
     Adam moves all rows alike: short rows, which say little, such as punctuation's, soon outweighed words.
     """
     lengths = table.detach().norm(dim=1, keepdim=True)
-    share, before = lengths / lengths.mean(), torch.empty_like(table.data)
+    share = lengths / lengths.mean()
+    if rows and table is rows.weight:
+        table, share = rows.part, share[rows.used]
+    before = torch.empty_like(table.data)
 
     def remember(*_: Any) -> None:
         before.copy_(table.data)  # which is in another place since it was shared out to processes
