@@ -165,6 +165,10 @@ UNMASKED = (*CAUSAL, "gemma3_text")
 ENCODER_DECODER = ("bart", "t5")
 STATIC = "static"
 """No architecture of transformers: a table of token vectors."""
+FOLLOWING = ("distil", "least-squares")
+"""Methods that need a teacher."""
+FOR_TABLES = ("sent2vec", "least-squares")
+"""Methods that train nothing but tables of token vectors."""
 
 
 def make_config(name, **changes):

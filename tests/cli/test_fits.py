@@ -27,6 +27,18 @@ def test_a_fit_takes_no_steps_and_says_so(method, train, tmp_path):
     assert "already holds a run" in train("--method", method).complaint
 
 
+def test_a_table_is_fitted_to_a_teacher(train, selfsent, sentences, base, tmp_path):
+    done = selfsent("table", "--tokenizer", base, "--size", 16, "--output", tmp_path / "table")
+    assert done.status == 0, done.err
+    how = ("--method", "least-squares", "--base", tmp_path / "table", "--max-length", 32)
+    assert "give teacher=" in train(*how).complaint.replace("--teacher ", "teacher=")
+    done = train(*how, "--teacher", base, "--dimensions", 8)
+    assert done.status == 0, done.err
+    assert load_encoder(tmp_path / "run" / "model").embedding_size == 8
+    refused = train("--method", "least-squares", "--teacher", base, "--overwrite")
+    assert "fits a table of token vectors" in refused.late_complaint
+
+
 def test_any_method_can_be_whitened(train, sentences, tmp_path):
     done = train("--method", "mlm", "--whiten", "--max-length", 96)
     assert done.status == 0, done.err

@@ -43,9 +43,9 @@ class Cell:
 
     @property
     def in_slice(self):
-        """Whether every run of the tests looks at it or its refusal; sent2vec refuses nearly all, each by itself."""
+        """Whether every run of the tests looks at it or its refusal; those for tables refuse most, each by itself."""
         if self.refusal:
-            return not self.method.startswith("sent2vec")
+            return not self.described.default_base
         if self.described.default_base:
             return self.architecture == tiny.STATIC
         return self.architecture in (SLICE[:1] if self.described.supervised else SLICE)
@@ -67,7 +67,7 @@ class Cell:
         """Why this cannot be; empty where it can."""
         if self.method == "sent2vec-bigrams":  # of the papers' package
             return "it has no vectors of bigrams"
-        if self.method == "sent2vec" and self.architecture != tiny.STATIC:
+        if self.method in tiny.FOR_TABLES and self.architecture != tiny.STATIC:
             return "it is no table of token vectors"
         if self.architecture == tiny.STATIC and self.described.static is None:
             return "it is a table of token vectors"
@@ -92,7 +92,8 @@ class Cell:
 
     def options(self, directory="bundled-raw", **options):
         """The method's options; its defaults where nothing is said. A teacher is what the student begins as."""
-        given = {"teacher": str(directory), "translations": True} if self.method == "distil" else {}
+        given = {"teacher": str(directory)} if self.method in tiny.FOLLOWING else {}
+        given |= {"translations": True} if self.method == "distil" else {}
         made = self.described.options(**given, **options)
         # With dropout on nothing but attention weights, a sentence is too easily recognised for anything to be learned.
         alike = (self.method, self.architecture) == ("simcse", "qwen3")

@@ -14,7 +14,7 @@ def learner_of(encoder_of, base_of):
     def of(method, architecture="bert", dropout=0.0, pooling=None, **options):
         chosen = get_method(method)
         encoder = encoder_of(architecture, pooling or chosen.pooling, dropout)
-        if method == "distil":
+        if method in tiny.FOLLOWING:
             options = {"teacher": str(base_of(architecture, seed=5)), **options}
         torch.manual_seed(0)
         return chosen.learner(encoder, chosen.options(**options)).train()

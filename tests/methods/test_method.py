@@ -5,6 +5,7 @@ import sys
 import pytest
 import torch
 
+import tiny
 from selfsent.errors import SettingsError
 from selfsent.methods import OWN as METHODS, SimCSE, get_method, method_of
 from selfsent.models import packing
@@ -26,7 +27,7 @@ def test_a_method_says_all_that_is_shown_of_it(method):
         assert settings.steps or settings.epochs
     for field in dataclasses.fields(method.options):
         assert field.metadata["description"]
-    needed = {"teacher": "bundled-raw"} if method.name == "distil" else {}
+    needed = {"teacher": "bundled-raw"} if method.name in tiny.FOLLOWING else {}
     assert all(view.column >= 0 for view in method.options(**needed).views())
 
 
@@ -71,6 +72,7 @@ def test_an_instance_of_options_leads_to_its_method():
         ("cross-encoder", {"loss": "softmax", "scale": 5.0}, "leave"),
         ("cross-encoder", {"loss": "bce", "classes": 3}, "leave"),
         ("distil", {}, "give teacher="),
+        ("least-squares", {}, "give teacher="),
     ],
 )
 def test_what_does_not_go_together_is_refused(method, given, complaint):
@@ -101,7 +103,7 @@ def test_presets_are_what_paper_or_code_do(method, preset, expected):
 
 def test_what_reads_documents_aims_at_the_score_that_does():
     for method in METHODS.values():
-        reads = method.name != "distil" and any(view.passage for view in method.options().views())
+        reads = method.name not in tiny.FOLLOWING and any(view.passage for view in method.options().views())
         assert method.aims_at_context is reads
 
 
@@ -117,7 +119,7 @@ def test_the_head_is_trained_only_where_the_method_asks_for_it(learner_of):
 
 @pytest.mark.parametrize("name", METHODS)
 def test_every_trained_parameter_is_in_one_group_and_only_matrices_decay(name, learner_of):
-    learner = learner_of(name, "static") if name == "sent2vec" else learner_of(name, dropout=0.1)
+    learner = learner_of(name, "static") if name in tiny.FOR_TABLES else learner_of(name, dropout=0.1)
     groups = learner.parameter_groups(Settings(weight_decay=0.3))
     grouped = [parameter for group in groups for parameter in group["params"]]
     assert len({id(p) for p in grouped}) == len(grouped)
@@ -125,7 +127,8 @@ def test_every_trained_parameter_is_in_one_group_and_only_matrices_decay(name, l
     decaying = {(p.ndim > 1, group["weight_decay"]) for group in groups for p in group["params"]}
     # The ActNorms of BERT-flow decay, as in its authors' code.
     decaying -= {(False, 0.3)} if name == "flow" else set()
-    assert decaying == {(True, 0.3), *({(False, 0.0)} if name != "sent2vec" else ())}  # which has matrices alone
+    alone = name in tiny.FOR_TABLES  # which have matrices alone
+    assert decaying == {(True, 0.3), *(() if alone else {(False, 0.0)})}
 
 
 LEARNERS = sorted({method.learner for method in METHODS.values()}, key=lambda learner: learner.__name__)

@@ -13,6 +13,7 @@ from selfsent.methods.ct import CT as CT, CTInBatch as CTInBatch
 from selfsent.methods.denoising import MLM as MLM, TSDAE as TSDAE
 from selfsent.methods.distil import Distil as Distil
 from selfsent.methods.infomax import InfoMax as InfoMax
+from selfsent.methods.least_squares import LeastSquares as LeastSquares
 from selfsent.methods.method import Learner as Learner, Loss as Loss, Method as Method, MethodOptions as MethodOptions
 from selfsent.methods.postprocessing import Flow as Flow, Whitening as Whitening, ZScore as ZScore
 from selfsent.methods.ranking import GPL as GPL, MNRL as MNRL, Cropping as Cropping, Neighbours as Neighbours
@@ -30,7 +31,7 @@ OWN = {
     for options in (
         *(Neighbours, Cropping, Sent2Vec),
         *(TSDAE, SimCSE, CT, CTInBatch, InfoMax, Bootstrap, NTXent, MLM, Flow, Whitening, ZScore),
-        *(Softmax, Cosine, Triplet, MNRL, GPL, CrossEncoder, Distil),
+        *(Softmax, Cosine, Triplet, MNRL, GPL, CrossEncoder, Distil, LeastSquares),
     )
 }
 """The methods of this package: for documents, for single sentences, and for labels or pairs."""

@@ -189,8 +189,13 @@ class StaticEncoder(Encoder):
         if len(self.sentence_transformer) > 1:
             super().put_affine(weight, bias)
             return
-        rows = (self.table.weight.detach().to(weight) @ weight.T + bias).float()
-        module = self.sentence_transformer[0]
+        self.put_rows((self.table.weight.detach().to(weight) @ weight.T + bias).float())
+
+    def put_rows(self, rows: Tensor) -> None:
+        """Replace the table by (vocabulary, d) rows. Of the modules behind it, one that gives length 1 stays."""
+        modules = self.sentence_transformer
+        del modules[1 : len(modules) - self.ends_normalized]
+        module = modules[0]
         module.embedding, module.embedding_dim = nn.EmbeddingBag.from_pretrained(rows, freeze=False), rows.shape[1]
 
 

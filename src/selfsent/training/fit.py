@@ -121,6 +121,7 @@ def _fit_once(learner: Learner, batches: Batches, directory: RunDirectory, finis
     precision: Precision = "bfloat16" if batches.settings.precision == "bfloat16" else "float32"
     learner.to(device)
     directory.update(steps=0, precision=precision, processes=world_size())
+    batches.precompute(learner.features, directory.path, device, precision)
     with autocast(device, precision):
         learner.prepare(batches.single_pass(device))
         finish(learner.model)
