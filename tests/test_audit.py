@@ -20,8 +20,7 @@ SOUND, UNKNOWN = {"name": "a", "version": "1", "vulns": []}, {"name": "a", "skip
 )
 def test_the_status_is_that_of_what_was_found(monkeypatch, capsys, answers, accepted, status, said):
     monkeypatch.setattr(audit, "asked", lambda pins: answers[: len(pins)])
-    monkeypatch.setattr(audit, "ACCEPTED", accepted)
-    assert audit.audit(["a==1", "b==1"]) == status
+    assert audit.audit(["a==1", "b==1"], accepted) == status
     assert said in capsys.readouterr().out
 
 

@@ -4,7 +4,7 @@ import base64
 import json
 import runpy
 import threading
-from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +13,7 @@ import pytest
 import selfsent
 from selfsent.errors import DataError
 from selfsent.scorers.load_scorer import load_scorer
+from web import answering
 
 EXAMPLES = Path(__file__).parents[1] / "docs" / "examples"
 BUNDLED = Path(selfsent.__file__).parent / "models" / "bundled" / "static"
@@ -32,71 +33,47 @@ def test_ids_come_back_from_qdrant(tmp_path, monkeypatch, capsys):
 
 
 def test_an_encoder_behind_an_api(monkeypatch):
-    asked = []
+    def reply(number, question, headers):
+        found = [{"index": place, "embedding": [len(text), 1.0]} for place, text in enumerate(question["input"])]
+        return 200, json.dumps({"data": found[::-1]}).encode(), {}
 
-    class Service(BaseHTTPRequestHandler):
-        def do_POST(self):
-            request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            asked.append((self.headers["Authorization"], request["model"], len(request["input"])))
-            found = [{"index": place, "embedding": [len(text), 1.0]} for place, text in enumerate(request["input"])]
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(json.dumps({"data": found[::-1]}).encode())
-
-        def log_message(self, *about):
-            pass
-
-    server = HTTPServer(("127.0.0.1", 0), Service)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    monkeypatch.setenv("EMBEDDINGS_URL", f"http://127.0.0.1:{server.server_port}/v1/embeddings")
     monkeypatch.setenv("EMBEDDINGS_KEY", "secret")
     monkeypatch.syspath_prepend(EXAMPLES)
-    texts = ["x" * number for number in range(1, 71)]  # more than one batch
-    try:
-        vectors = load_scorer("api_encoder:encoder")(texts)
-    finally:
-        server.shutdown()
+    with answering(reply) as (address, asked):
+        monkeypatch.setenv("EMBEDDINGS_URL", f"{address}/embeddings")
+        vectors = load_scorer("api_encoder:encoder")(["x" * number for number in range(1, 71)])  # two batches
     assert vectors[:, 0].tolist() == [*range(1, 71)]
-    assert asked == [("Bearer secret", "default", 64), ("Bearer secret", "default", 6)]
+    told = [(headers["Authorization"], question["model"], len(question["input"])) for _, question, headers in asked]
+    assert told == [("Bearer secret", "default", 64), ("Bearer secret", "default", 6)]
 
 
 @pytest.fixture
 def service(monkeypatch):
     """Makes a service of embeddings of its own limits; returns the numbers of texts that it was asked for."""
-    servers, asked = [], []
+    running, asked, left = ExitStack(), [], threading.Event()
 
     def make(largest=64, slow=False, plain=False):
-        class Service(BaseHTTPRequestHandler):
-            def do_POST(self):
-                texts = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["input"]
-                asked.append(len(texts))
-                if len(texts) > largest and slow:
+        def reply(number, question, headers):
+            texts = question["input"]
+            asked.append(len(texts))
+            if len(texts) > largest:
+                if slow:
                     left.wait(5)  # the client has long gone
-                    return
-                vectors = [np.array([len(text), 0.5], "<f4") for text in texts]
-                sent = [each.tolist() if plain else base64.b64encode(each.tobytes()).decode() for each in vectors]
-                found = [{"index": place, "embedding": each} for place, each in enumerate(sent)]
-                body = json.dumps({"data": found} if len(texts) <= largest else {"error": "too many"}).encode()
-                self.send_response(200 if len(texts) <= largest else 413)
-                self.end_headers()
-                self.wfile.write(body)
+                return 413, json.dumps({"error": "too many"}).encode(), {}
+            vectors = [np.array([len(text), 0.5], "<f4") for text in texts]
+            sent = [each.tolist() if plain else base64.b64encode(each.tobytes()).decode() for each in vectors]
+            found = [{"index": place, "embedding": each} for place, each in enumerate(sent)]
+            return 200, json.dumps({"data": found}).encode(), {}
 
-            def log_message(self, *about):
-                pass
-
-        server = ThreadingHTTPServer(("127.0.0.1", 0), Service)
-        servers.append(server)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        monkeypatch.setenv("EMBEDDINGS_URL", f"http://127.0.0.1:{server.server_port}/v1/embeddings")
+        address, _ = running.enter_context(answering(reply))
+        monkeypatch.setenv("EMBEDDINGS_URL", f"{address}/embeddings")
         example = runpy.run_path(str(EXAMPLES / "api_encoder.py"))
         example["asked"].__globals__["SECONDS"] = 0.2 if slow else 5
         return example["encoder"](), asked
 
-    left = threading.Event()
-    yield make
-    left.set()
-    for server in servers:
-        server.shutdown()
+    with running:
+        yield make
+        left.set()
 
 
 TEXTS = ["x" * number for number in range(1, 11)]

@@ -9,6 +9,29 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
+class Quiet(BaseHTTPRequestHandler):
+    """Keeps connections, and tells nobody of requests."""
+
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *arguments):
+        pass
+
+
+@contextmanager
+def running(handler):
+    """A server of a handler, until the block ends."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
 @contextmanager
 def served():
     """The address of a server, and a dictionary of what it serves: path -> bytes.
@@ -18,9 +41,7 @@ def served():
     """
     files = {"asked": []}
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
+    class Handler(Quiet):
         def do_HEAD(self):
             self.answer(body=False)
 
@@ -57,18 +78,8 @@ def served():
             if path.startswith("/cut/"):
                 self.close_connection = True
 
-        def log_message(self, *arguments):
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    try:
+    with running(Handler) as server:
         yield f"http://127.0.0.1:{server.server_port}", files
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 def answered(text):
@@ -81,21 +92,19 @@ def answering(reply):
     """A server: `reply(number, question, headers)` gives status, body and headers; yields address and questions."""
     asked, lock = [], threading.Lock()
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
+    class Handler(Quiet):
         def do_POST(self):
             question = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             with lock:
                 asked.append((self.path, question, dict(self.headers)))
                 number = len(asked)
             status, body, headers = reply(number, question, self.headers)
-            self.send_response(status)
-            for name, value in headers.items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(sum(map(len, body)) if isinstance(body, list) else len(body)))
-            self.end_headers()
             try:
+                self.send_response(status)
+                for name, value in headers.items():
+                    self.send_header(name, value)
+                self.send_header("Content-Length", str(sum(map(len, body)) if isinstance(body, list) else len(body)))
+                self.end_headers()
                 for part in body if isinstance(body, list) else [body]:
                     self.wfile.write(part)
                     self.wfile.flush()
@@ -104,16 +113,8 @@ def answering(reply):
             except OSError:  # the other side has hung up
                 self.close_connection = True
 
-        def log_message(self, *arguments):
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-    try:
+    with running(Handler) as server:
         yield f"http://127.0.0.1:{server.server_port}/v1", asked
-    finally:
-        server.shutdown()
-        server.server_close()
 
 
 def finished(coroutine):

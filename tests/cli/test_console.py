@@ -117,11 +117,10 @@ def test_of_several_processes_the_first_says_what_is_wrong(monkeypatch, capsys):
         ("there is not enough memory",) * 2,
     ],
 )
-def test_names_of_python_are_shown_as_flags(line, shown, monkeypatch):
+def test_names_of_python_are_shown_as_flags(line, shown):
     flags = {"seed": "--seed", "text_columns": "--text-columns", "map_points": "--map", "keep_best": "--keep-best"}
     flags["there"] = "--there"
-    monkeypatch.setattr(console, "FLAGS", flags)
-    assert console.with_flags(line) == shown
+    assert console.with_flags(line, flags) == shown
 
 
 def test_before_and_after_a_bar_a_line_says_what_is_done(terminal, monkeypatch):

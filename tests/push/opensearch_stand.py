@@ -1,17 +1,15 @@
 """A stand-in for OpenSearch, by the forms of its documentation: bulk, search_after, k-NN scripts, rank features."""
 
 import json
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import contextmanager
 
 import numpy as np
 
+from web import Quiet, running
 
-class Stand(BaseHTTPRequestHandler):
+
+class Stand(Quiet):
     """Answers as the documentation says; what is not there is an error."""
-
-    def log_message(self, *_):
-        pass
 
     def answer(self, status, what):
         body = json.dumps(what).encode()
@@ -92,9 +90,9 @@ def score(row, part):
     return 1 + one @ other / lengths if lengths else 1.0
 
 
+@contextmanager
 def served():
     """A server on a free port of this machine, in a thread."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Stand)
-    server.held = {}
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    return server
+    with running(Stand) as server:
+        server.held = {}
+        yield server

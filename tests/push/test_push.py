@@ -72,10 +72,8 @@ def encoder():
 
 @pytest.fixture
 def opensearch():
-    server = opensearch_stand.served()
-    yield server
-    server.shutdown()
-    server.server_close()
+    with opensearch_stand.served() as server:
+        yield server
 
 
 @pytest.fixture(params=ENGINES)
@@ -103,6 +101,14 @@ def made(encoder, tmp_path):
         return Index(tmp_path / name)
 
     return make
+
+
+@pytest.fixture
+def pushed(made, address):
+    """An index, and the collection that holds it."""
+    index, target = made(), opened(address)
+    push(index, target, address)
+    return index, target
 
 
 QUERIES = ["printer does not answer", "doors", "invoice paid", "日本語", "straße", "nothing of it", "'\" \\ -- %s"]
@@ -147,17 +153,15 @@ def test_a_database_ranks_as_the_index(made, encoder, address):
     assert {name: first[name] for name in ROWS[7]} == ROWS[7]
 
 
-def test_texts_go_only_if_asked_for(made, address):
-    index, target = made(), opened(address)
-    push(index, target, address)
+def test_texts_go_only_if_asked_for(pushed, address):
+    index, target = pushed
     [row, *_] = target.search(np.ones(index.size, np.float32), index.query_weights("invoice"), 1.0, 1)
     assert row.get("text") is None
     assert push(index, target, address, texts=True) == (0, 8, 0, 0)
 
 
-def test_a_second_push_sends_what_changed_and_deletes_what_went(made, encoder, address):
-    index, target = made(), opened(address)
-    push(index, target, address)
+def test_a_second_push_sends_what_changed_and_deletes_what_went(pushed, encoder, address):
+    index, _target = pushed
     index.upsert([{**ROWS[1], "team": "it"}, {**ROWS[5], "id": "t9", "text": "A green car, three doors."}])
     index.delete(["t0", "t4"])
     # t6 is the first with its text now
@@ -203,9 +207,8 @@ def test_lookups_that_a_stopped_push_left_out_are_made_by_the_next(made, encoder
         assert [each.columns for each in again._table.list_indices()] == [["words"]]
 
 
-def test_an_index_of_none_empties_a_collection(made, address):
-    index, target = made(), opened(address)
-    push(index, target, address)
+def test_an_index_of_none_empties_a_collection(pushed, address):
+    index, target = pushed
     index.delete([row["id"] for row in ROWS])
     with pytest.raises(SettingsError, match="8 rows of another index"):
         push(index, target, address)
@@ -213,18 +216,16 @@ def test_an_index_of_none_empties_a_collection(made, address):
     assert list(opened(address).stamps()) == []
 
 
-def test_rows_of_another_index_are_kept(made, address):
-    index, target = made(), opened(address)
-    push(index, target, address)
+def test_rows_of_another_index_are_kept(made, pushed, address):
+    index, _target = pushed
     other = made([{**row, "id": f"other {row['id']}"} for row in ROWS], "other")
     with pytest.raises(SettingsError, match="rows of another index"):
         push(other, opened(address), address)
     assert sorted(key for key, _, _ in opened(address).stamps()) == sorted(index.keys().tolist())
 
 
-def test_vectors_of_another_size_are_refused(made, encoder, address, tmp_path):
-    index, target = made(), opened(address)
-    push(index, target, address)
+def test_vectors_of_another_size_are_refused(pushed, encoder, address, tmp_path):
+    index, _target = pushed
     small = encoder.twin()
     small.cut(32)
     corpus = read_corpus(ROWS, metadata_columns=("id", "team", "n", "open"), cache=tmp_path / "cache", min_rows=1)
@@ -252,9 +253,8 @@ def test_a_check_of_nothing_is_one_line(made, address):
         check(index, opened(address), address, ["doors"], np.ones((1, index.size), np.float32), [{}])
 
 
-def test_check_tells_a_copy_that_differs(made, encoder, address):
-    index, target = made(), opened(address)
-    push(index, target, address)
+def test_check_tells_a_copy_that_differs(pushed, encoder, address):
+    index, target = pushed
     queries, answers = exam_of(index)
     vectors = encode(encoder, queries, side="query")
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -266,9 +266,8 @@ def test_check_tells_a_copy_that_differs(made, encoder, address):
     assert worse.overlap < 1
 
 
-def test_the_printed_query_runs_as_it_is(made, encoder, address):
-    index, target = made(), opened(address)
-    push(index, target, address)
+def test_the_printed_query_runs_as_it_is(pushed, encoder, address):
+    index, target = pushed
     text = target.query(str(index.path), address)
     target.close()
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, env=os.environ)
@@ -337,17 +336,15 @@ def test_a_server_that_is_away_is_one_line(kind, made, monkeypatch):
     assert len(str(raised.value).splitlines()) == 1
 
 
-def test_the_command_pushes_prints_and_checks(made, monkeypatch, capfd):
+def test_the_command_pushes_prints_and_checks(made, opensearch, capfd):
     from selfsent.cli import main
 
-    server = opensearch_stand.served()
-    target, index = f"opensearch://127.0.0.1:{server.server_port}/tickets", made()
+    target, index = f"opensearch://127.0.0.1:{opensearch.server_port}/tickets", made()
     told_of = []
     for more in ([], ["--texts"], ["--check"], ["--check", "--texts"]):
         with pytest.raises(SystemExit) as left:
             main(["push", str(index.path), target, *more])
         told_of.append((left.value.code, *capfd.readouterr()))
-    server.shutdown()
     (first, query, notice), (_, _, again), (_, checked, _), (status, _, refused) = told_of
     assert first == 0
     assert "8 new, 0 changed, 0 as they were, 0 rows deleted" in notice

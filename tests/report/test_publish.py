@@ -7,8 +7,6 @@ import re
 import shutil
 import subprocess
 import sys
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 import pytest
@@ -20,6 +18,7 @@ from selfsent.errors import BaseEncoderError, OutputError, RunError, SettingsErr
 from selfsent.models.encoding import encode
 from selfsent.models.loading import load_encoder
 from selfsent.report.publish import published_card
+from web import Quiet, running
 
 SECRET = "hf_a-token-that-nobody-may-see"
 
@@ -35,7 +34,7 @@ class Hub:
 def hub(monkeypatch):
     held = Hub()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(Quiet):
         def do_POST(self):
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             held.sent.append(body)
@@ -94,20 +93,14 @@ def hub(monkeypatch):
             self.end_headers()
             self.wfile.write(text)
 
-        def log_message(self, *about):
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    address = held.address = f"http://127.0.0.1:{server.server_port}"
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
     from huggingface_hub import constants
 
-    monkeypatch.setattr(constants, "ENDPOINT", address)
     monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
     monkeypatch.setenv("HF_TOKEN", SECRET)
-    yield held
-    server.shutdown()
-    server.server_close()
+    with running(Handler) as server:
+        address = held.address = f"http://127.0.0.1:{server.server_port}"
+        monkeypatch.setattr(constants, "ENDPOINT", address)
+        yield held
 
 
 @pytest.fixture(scope="module")

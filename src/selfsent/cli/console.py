@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -30,16 +30,16 @@ _NAME = re.compile(
 """Names of Python arguments: `seed`, seed=, seed=3, "seed is 3" at the beginning, and names with an underscore."""
 
 
-def with_flags(line: str) -> str:
-    """A line with flags in place of Python's argument names."""
+def with_flags(line: str, flags: Mapping[str, str] = FLAGS) -> str:
+    """A line with flags in place of Python's argument names, by default those of the command that runs."""
 
     def flag(found: re.Match[str]) -> str:
         name = found["quoted"] or found["set"] or found["first"] or found["bare"]
-        if name not in FLAGS:
+        if name not in flags:
             return found[0]
         if found["value"] == "False":
-            return FLAGS[name].replace("--", "--no-", 1)
-        return FLAGS[name] + (f" {found['value']}" if found["value"] not in (None, "", "True") else "")
+            return flags[name].replace("--", "--no-", 1)
+        return flags[name] + (f" {found['value']}" if found["value"] not in (None, "", "True") else "")
 
     return _NAME.sub(flag, line)
 
