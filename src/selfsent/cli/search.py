@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -99,10 +99,48 @@ class Search(Results, Asking):
 
     def run(self) -> None:
         """Search and show the hits."""
-        from selfsent.data.corpus.clean import clean
-        from selfsent.index.calibration import check_answer_rate, nothing_here
-        from selfsent.lexical.hybrid import check_weight
         from selfsent.search.tables import hit_columns, hit_rows
+
+        queries = self._checked_queries()
+        reranker, measure = None, "cosine"
+        if self.rerank is not None:
+            from selfsent.scorers.load_scorer import as_reranker
+
+            reranker = as_reranker(self.rerank, self.candidates, fast=self.fast, int8=self.int8)
+            measure = "score" if reranker.crosses else measure
+        searched = self._in_corpus if self.index is None else self._in_index
+        source, found, about, names, unit = searched(queries, reranker)
+        if reranker:
+            about |= {"rerank": self.rerank, "candidates": max(self.top, reranker.candidates)}
+        columns = hit_columns(source, measure)
+        asked = list(zip(queries, found, strict=True))
+        rows = [list(hit_rows(query, hits, source, measure, self.where)) for query, hits in asked]
+        about["word_weight"] = about["lexical_weight"]  # deprecated
+        about["queries"] = [
+            {"query": query, "hits": [{k: v for k, v in hit.items() if k != "query"} for hit in hits]}
+            | ({} if self.answer_rate is None else {"answered": bool(hits)})
+            for query, hits in zip(queries, rows, strict=True)
+        ]
+        self._tell_nothing_near(asked, about, measure)
+        count = counted(sum(map(len, rows)), unit)
+        plain = {self.json: lambda: as_line(about)}
+        if self.write(chain.from_iterable(rows), columns, count, plain) or self.output:
+            return
+        for query, hits, described in zip(queries, found, rows, strict=True):
+            if len(queries) > 1:
+                show(f"# {query}")
+            for hit, row in zip(hits, described, strict=True):
+                show(f"{hit.score:.3f}  {line_of(row, names)}")
+
+    def _checked_queries(self) -> list[str]:
+        """The queries, cleaned, once the words and options of the command fit together.
+
+        Raises:
+            SettingsError: they do not.
+        """
+        from selfsent.data.corpus.clean import clean
+        from selfsent.index.calibration import check_answer_rate
+        from selfsent.lexical.hybrid import check_weight
 
         if self.lexical_weight == AUTO and (self.index is not None or self.rerank is not None):
             problem = "--lexical-weight auto is for the texts and their model"
@@ -126,25 +164,14 @@ class Search(Results, Asking):
             raise SettingsError(f"an index knows its model: leave out {given[0]}, or give it as --model")
         if self.answer_rate is not None:
             check_answer_rate(self.answer_rate)
-        reranker, measure = None, "cosine"
-        if self.rerank is not None:
-            from selfsent.scorers.load_scorer import as_reranker
+        return queries
 
-            reranker = as_reranker(self.rerank, self.candidates, fast=self.fast, int8=self.int8)
-            measure = "score" if reranker.crosses else measure
-        searched = self._in_corpus if self.index is None else self._in_index
-        source, found, about, names, unit = searched(queries, reranker)
-        if reranker:
-            about |= {"rerank": self.rerank, "candidates": max(self.top, reranker.candidates)}
-        columns = hit_columns(source, measure)
-        asked = list(zip(queries, found, strict=True))
-        rows = [list(hit_rows(query, hits, source, measure, self.where)) for query, hits in asked]
-        about["word_weight"] = about["lexical_weight"]  # deprecated
-        about["queries"] = [
-            {"query": query, "hits": [{k: v for k, v in hit.items() if k != "query"} for hit in hits]}
-            | ({} if self.answer_rate is None else {"answered": bool(hits)})
-            for query, hits in zip(queries, rows, strict=True)
-        ]
+    def _tell_nothing_near(
+        self, asked: Sequence[tuple[str, Sequence[Hit]]], about: Mapping[str, Any], measure: str
+    ) -> None:
+        """Notice each query that has no hit, or none that is near."""
+        from selfsent.index.calibration import nothing_here
+
         for query, hits in asked:
             if not hits and self.answer_rate is not None:
                 notice(f"{query!r}: {nothing_here(self.answer_rate, about['measured_on'])}")
@@ -156,15 +183,6 @@ class Search(Results, Asking):
             far = all(hit.lexical_score == 0 and hit.dense_score < NEAR for hit in hits)
             if about["lexical_weight"] and measure == "cosine" and far:
                 notice(f"nothing is near {query!r}: no text shares a word with it, and no cosine reaches {NEAR}")
-        count = counted(sum(map(len, rows)), unit)
-        plain = {self.json: lambda: as_line(about)}
-        if self.write(chain.from_iterable(rows), columns, count, plain) or self.output:
-            return
-        for query, hits, described in zip(queries, found, rows, strict=True):
-            if len(queries) > 1:
-                show(f"# {query}")
-            for hit, row in zip(hits, described, strict=True):
-                show(f"{hit.score:.3f}  {line_of(row, names)}")
 
     def _in_corpus(
         self, queries: list[str], reranker: Reranker | None

@@ -281,61 +281,108 @@ def draw_exam(
     alike = connected(one, other, len(texts))
     if kept is not None:
         texts, alike = _without_others(texts, alike, kept)
-    members = defaultdict[int, list[int]](list)
-    for row, group in enumerate(alike.tolist()):
-        members[group].append(row)
-    holders, forms, titled = (defaultdict[str, set[int]](set) for _ in range(3))
-    for text, group in zip(texts, alike.tolist(), strict=True):
-        for sentence in text.sentences:
-            holders[letters(sentence)].add(group)
-            forms[form_of(sentence)].add(group)
-        for title in text.titles:
-            titled[letters(title)].add(group)
-    whole = {letters(each) for text in texts if len(text.sentences) < 3 for each in text.sentences}
-    analyzer = Analyzer(language_of([text.body for text in texts]))
-    left = [replace(text, titles=()) if paired else text for text in texts]
-    drawn, asked, counts = dict[str, Query](), set[int](), Counter[str]()
+    drawing = _Drawing(texts, alike, paired, dropped, seed, choice)
     for row, text in enumerate(texts):
-        if len(drawn) >= most:
+        if len(drawing.drawn) >= most:
             break
         if kept is not None and not all(letters(sentence) in kept for sentence in text.sentences):
             continue
         if paired:
-            for title in text.titles:
-                right = sorted(row for group in titled[letters(title)] for row in members[group])
-                drawn.setdefault(letters(title), Query(title, KINDS[0], tuple(right)))
-            continue
-        if alike[row] in asked:
-            continue
-        quoted = [s for s in text.quoted if letters(s) not in whole and not holders.get(letters(s), set()) & asked]
-        found = _possible(replace(text, quoted=tuple(quoted)), forms, seed, choice)
-        possible = {kind: each for kind, *each in found if letters(each[0]) not in drawn}
-        if not possible:
-            continue
-        kind = min(possible, key=counts.__getitem__)
-        query, gone = possible[kind]
-        groups = titled[letters(query)] if kind == "title" else {int(alike[row])}
-        groups = groups | holders.get(letters(query), set()) if kind == "quote" else groups
-        asked |= groups
-        counts[kind] += 1
-        right = sorted(row for group in groups for row in members[group])
-        for each in right:
-            sentences = tuple(s for s in left[each].sentences if not gone or letters(s) != letters(gone))
-            left[each] = replace(left[each], titles=left[each].titles * (kind != "title"), sentences=sentences)
-        fewer = _without_shared(query, left[row].body, dropped, analyzer, seed)
-        query = query if letters(fewer) in drawn else fewer
-        drawn[letters(query)] = Query(query, kind, tuple(right))
-    if len(drawn) < 2 and kept is not None:
+            drawing.ask_titles(row)
+        else:
+            drawing.ask(row)
+    if len(drawing.drawn) < 2 and kept is not None:
         problem = "no two documents can be asked for that hold nothing but sentences which the run kept apart"
         advice = "give other texts, or hold out more when training (hold_out)"
         raise DataError(f"{problem}: {advice}")
-    if len(drawn) < 2:
+    if len(drawing.drawn) < 2:
         where = "no text has a title" if paired else "no text has a title, or several sentences that are its own"
         raise DataError(
             f"{where}, so nothing can be asked: name the column with titles (title_column), or that with the question"
             " and that with its answer (`pairs`), or the one that says which rows belong together (document_column)"
         )
-    return Exam(left, tuple(drawn.values()))
+    return Exam(drawing.left, tuple(drawing.drawn.values()))
+
+
+class _Drawing:
+    """The queries drawn so far, and what is left of the documents.
+
+    Args:
+        texts: (n,) the documents.
+        alike: (n,) the group of near-duplicates of each.
+        paired: whether titles are no part of the documents.
+        dropped: share of shared words that is left out.
+        seed: of the choice.
+        choice: of a sentence.
+    """
+
+    def __init__(
+        self,
+        texts: Sequence[Text],
+        alike: NDArray[np.int64],
+        paired: bool,
+        dropped: float,
+        seed: int,
+        choice: Choice | None,
+    ) -> None:
+        self._texts, self._alike, self._dropped, self._seed, self._choice = texts, alike, dropped, seed, choice
+        self.left = [replace(text, titles=()) if paired else text for text in texts]
+        """The documents without what was asked for."""
+        self.drawn = dict[str, Query]()
+        """The queries by their letters, in the order drawn."""
+        self._asked, self._counts = set[int](), Counter[str]()
+        self._members = defaultdict[int, list[int]](list)
+        """The documents of each group."""
+        self._holders, self._forms, self._titled = (defaultdict[str, set[int]](set) for _ in range(3))
+        """The groups that hold a sentence, by its letters and by its form, and those that have a title."""
+        for row, (text, group) in enumerate(zip(texts, alike.tolist(), strict=True)):
+            self._members[group].append(row)
+            for sentence in text.sentences:
+                self._holders[letters(sentence)].add(group)
+                self._forms[form_of(sentence)].add(group)
+            for title in text.titles:
+                self._titled[letters(title)].add(group)
+        self._whole = {letters(each) for text in texts if len(text.sentences) < 3 for each in text.sentences}
+        """Sentences that are all, or nearly all, of a document."""
+        self._analyzer = Analyzer(language_of([text.body for text in texts]))
+
+    def _right(self, groups: Collection[int]) -> list[int]:
+        """The documents of groups, ascending."""
+        return sorted(row for group in groups for row in self._members[group])
+
+    def ask_titles(self, row: int) -> None:
+        """Take the titles of a document as queries."""
+        for title in self._texts[row].titles:
+            right = self._right(self._titled[letters(title)])
+            self.drawn.setdefault(letters(title), Query(title, KINDS[0], tuple(right)))
+
+    def ask(self, row: int) -> None:
+        """Draw a query from a document, if there is one, of the rarest kind so far; take it out of the answers."""
+        text, group = self._texts[row], int(self._alike[row])
+        if group in self._asked:
+            return
+        held = self._holders
+        quoted = [
+            s for s in text.quoted if letters(s) not in self._whole and not held.get(letters(s), set()) & self._asked
+        ]
+        found = _possible(replace(text, quoted=tuple(quoted)), self._forms, self._seed, self._choice)
+        possible = {kind: each for kind, *each in found if letters(each[0]) not in self.drawn}
+        if not possible:
+            return
+        kind = min(possible, key=self._counts.__getitem__)
+        query, gone = possible[kind]
+        groups = self._titled[letters(query)] if kind == "title" else {group}
+        groups = groups | held.get(letters(query), set()) if kind == "quote" else groups
+        self._asked |= groups
+        self._counts[kind] += 1
+        right = self._right(groups)
+        for each in right:
+            sentences = tuple(s for s in self.left[each].sentences if not gone or letters(s) != letters(gone))
+            titles = self.left[each].titles * (kind != "title")
+            self.left[each] = replace(self.left[each], titles=titles, sentences=sentences)
+        fewer = _without_shared(query, self.left[row].body, self._dropped, self._analyzer, self._seed)
+        query = query if letters(fewer) in self.drawn else fewer
+        self.drawn[letters(query)] = Query(query, kind, tuple(right))
 
 
 def _without_others(
