@@ -9,13 +9,14 @@ up to 200 judged queries, evenly chosen. Qdrant in a folder is slow: fewer do.
 from __future__ import annotations
 
 import argparse
+import os
 import tempfile
 import time
 from contextlib import closing
 from importlib.metadata import version
 from pathlib import Path
 
-from answer_rate import SETS, judged
+import pyarrow.parquet as pq
 
 from selfsent.data.corpus import read_corpus
 from selfsent.data.vector_files import unit
@@ -28,6 +29,21 @@ from selfsent.models.opening import open_encoder
 from selfsent.push.check import check
 from selfsent.push.sync import push
 from selfsent.push.target import Address, open_target
+
+SETS = ("cranfield", "cisi", "counsel", "scitldr")
+
+
+def judged(name: str, split: str) -> tuple[list[dict[str, str]], list[str], list[set[str]]]:
+    """The documents as rows with an id, the queries with answers, and the ids of these."""
+    folder = Path(os.environ["SELFSENT_DATA"]) / "retrieval" / name
+    rows = pq.read_table(folder / "corpus.parquet").to_pylist()
+    documents = [{"id": r["id"], "text": f"{r['title'] or ''} {r['text'] or ''}".strip()} for r in rows]
+    queries = {row["id"]: row["text"] for row in pq.read_table(folder / "queries.parquet").to_pylist()}
+    known, answers = {row["id"] for row in documents if row["text"]}, dict[str, set[str]]()
+    for row in pq.read_table(folder / "qrels" / f"{split}.parquet").to_pylist():
+        if row["grade"] > 0 and row["document"] in known:
+            answers.setdefault(row["query"], set()).add(row["document"])
+    return documents, [queries[each] for each in answers], [*answers.values()]
 
 
 def main() -> None:

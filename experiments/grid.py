@@ -32,7 +32,7 @@ from typing import Any
 
 import numpy as np
 from domain import DOMAIN, score_domain
-from harness import STS, Row, failure, fill, parser_of, titled
+from harness import Row, fill, parser_of
 from sides import spread
 
 from selfsent import read_corpus
@@ -55,6 +55,8 @@ from selfsent.training.plan import Plan, config_of
 from selfsent.training.prepared import PreparedRun
 from selfsent.training.run_config import RunConfig
 from selfsent.training.run_directory import RunDirectory
+
+STS = ("sts12", "sts13", "sts14", "sts15")
 
 
 def open_corpus(recipe: dict[str, Any], source: str | list[str], text: Path) -> tuple[Corpus, HoldOut]:
@@ -151,6 +153,20 @@ def table(rows: dict[str, Any]) -> str:
             cells = [spread([figures(run)[task] for run in good if task in figures(run)]) for task in columns]
             lines.append(f"| {title} | {steps} | {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+def titled(rows: dict[str, Row]) -> dict[str, list[Row]]:
+    """The runs of each title, whatever their seed."""
+    found: dict[str, list[Row]] = {}
+    for key, row in rows.items():
+        found.setdefault(key.rpartition(" | seed ")[0].replace(" | ", ", "), []).append(row)
+    return found
+
+
+def failure(title: str, runs: list[Row], columns: int) -> list[str]:
+    """A line of the table that says why runs failed, where any did."""
+    reasons = [run["failed"] for run in runs if "failed" in run]
+    return [f"| {title} | {len(reasons)} of {len(runs)} failed: {reasons[0]} |" + " |" * columns] if reasons else []
 
 
 def figures(row: dict[str, Any]) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""The frame of grid.py and labels.py: a table of runs, several processes may fill it, and no run is done twice."""
+"""The frame of grid.py and proof.py: a table of runs, several processes may fill it, and no run is done twice."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))  # what benchmarks and experiments share
 from sides import keep, kept
 
-STS = ("sts12", "sts13", "sts14", "sts15")
 Row = dict[str, Any]
 
 
@@ -57,17 +56,3 @@ def fill(
             keep(options.output, options.recipe.name, key, row := run())
             said = "  ".join(f"{name} {score:.2f}" for name, score in figures(row).items())
             print(f"{key}: {row.get('failed', said)}", flush=True)
-
-
-def titled(rows: dict[str, Row]) -> dict[str, list[Row]]:
-    """The runs of each title, whatever their seed."""
-    found: dict[str, list[Row]] = {}
-    for key, row in rows.items():
-        found.setdefault(key.rpartition(" | seed ")[0].replace(" | ", ", "), []).append(row)
-    return found
-
-
-def failure(title: str, runs: list[Row], columns: int) -> list[str]:
-    """A line of the table that says why runs failed, where any did."""
-    reasons = [run["failed"] for run in runs if "failed" in run]
-    return [f"| {title} | {len(reasons)} of {len(runs)} failed: {reasons[0]} |" + " |" * columns] if reasons else []

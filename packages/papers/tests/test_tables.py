@@ -15,8 +15,7 @@ from selfsent_papers.published import records
 from selfsent_papers.reproduction import records_of, reproduced
 
 ROOT = Path(__file__).parents[3]
-SMALL = {name: ROOT / "experiments" / f"{name}.yaml" for name in ("labels_small", "labels_small_rates", "bsl_small")}
-FILES = shipped() | SMALL
+FILES = shipped()
 ADAPTATION = ("target_then_labels", "labels_then_target")
 COUNTS = ("TSDAE", "1")
 """The table of numbers that describe the data sets, 25 of all: nothing is trained for them."""
