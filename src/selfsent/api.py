@@ -189,7 +189,7 @@ def dedup(
     Raises:
         SelfsentError: no such option, encoder or column.
 
-    Example:
+    Examples:
         >>> from selfsent import read_corpus
         >>> texts = ["The printer in room 4 is jammed", "the printer in room 4 is jammed!", "It rains"]
         >>> dedup(read_corpus(texts, metadata_columns=())).kept.tolist()

@@ -30,7 +30,7 @@ Counter = Callable[[int], None]
 class Progress:
     """Receives the progress of runs, one after the other, and ignores it. Override the methods of interest.
 
-    Example:
+    Examples:
         >>> class Losses(Progress):
         ...     def step(self, step, steps, figures):
         ...         print(step, figures.get("loss"))

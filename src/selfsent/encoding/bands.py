@@ -25,7 +25,7 @@ class BatchBands(BatchColumn):
         band_column: name of the new column: lists of integers, empty for texts without words.
         clean: cleaners to apply, as for `BatchEncoder`.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> from selfsent.search.near import near_words
         >>> counts = WordCounts(near_words)

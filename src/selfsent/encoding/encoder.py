@@ -41,7 +41,7 @@ class BatchEncoder(BatchColumn):
         threads: of torch in each process; by default chosen by torch or the engine.
         prompt: `query` or `document`, for models with such prompts.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> from selfsent.encoding import BatchEncoder
         >>> encode = BatchEncoder("bundled")

@@ -156,7 +156,7 @@ def daft() -> Run:
 def spark_udf(step: BatchColumn) -> Any:
     """A `pandas_udf` of Spark, called with the columns that the step reads.
 
-    Example:
+    Examples:
         >>> from selfsent.encoding import BatchEncoder, spark_udf
         >>> rows.withColumn("embedding", spark_udf(BatchEncoder("bundled"))("text"))  # doctest: +SKIP
     """
@@ -178,7 +178,7 @@ def spark_udf(step: BatchColumn) -> Any:
 def daft_udf(step: BatchColumn) -> Callable[..., Any]:
     """A function from the columns that the step reads to an expression of Daft.
 
-    Example:
+    Examples:
         >>> from selfsent.encoding import BatchEncoder, daft_udf
         >>> rows.with_column("embedding", daft_udf(BatchEncoder("bundled"))(daft.col("text")))  # doctest: +SKIP
     """

@@ -33,7 +33,7 @@ class BatchGroups(BatchColumn):
     Raises:
         DataError: the file has no groups.
 
-    Example:
+    Examples:
         >>> from selfsent.encoding import BatchEncoder, BatchGroups
         >>> group = BatchGroups("groups.csv", BatchEncoder("bundled"))  # doctest: +SKIP
     """

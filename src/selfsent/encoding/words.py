@@ -47,7 +47,7 @@ class BatchStems(BatchColumn):
         language: of the stems, one of `lexical.LANGUAGES`; None for words as they are.
         clean: cleaners to apply, as for `BatchEncoder`.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> stems = BatchStems(language="english")
         >>> [each.tolist() for each in stems({"text": np.array(["The printers print"])})["stems"]]
@@ -153,7 +153,7 @@ class BatchTerms(BatchColumn):
         text_column: column of texts.
         term_column: name of the new column: `numbers`, by `lexical.bm25.term_number`, and `weights`.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> counts = TermCounts(2, 4, np.array([]), np.array([]), "english")
         >>> found = BatchTerms(counts)({"text": np.array(["red cars"])})["terms"][0]

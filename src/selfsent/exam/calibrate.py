@@ -75,7 +75,7 @@ def calibrate(
         SettingsError: an invalid weight, a corpus without an encoder, or no model that can rerank.
         OutputError: the directory of the index cannot be written.
 
-    Example:
+    Examples:
         >>> index = Index("tickets.index")  # doctest: +SKIP
         >>> calibrate(index).false_answers(0.9)  # doctest: +SKIP
         0.62

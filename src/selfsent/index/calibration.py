@@ -22,7 +22,7 @@ CHANGED = 4
 def queries_needed(answer_rate: float) -> int:
     """The least number of calibration scores for which a cut-off with this answer rate is finite.
 
-    Example:
+    Examples:
         >>> queries_needed(0.9)
         9
     """
@@ -43,7 +43,7 @@ def conformal_cutoff(scores: Sequence[float], answer_rate: float) -> float:
         SettingsError: the rate is not between 0 and 1.
         DataError: too few scores.
 
-    Example:
+    Examples:
         >>> conformal_cutoff([0.1, 0.2, 0.3, 0.4], 0.6)
         0.2
     """

@@ -55,7 +55,7 @@ class Index:
         SettingsError: faiss is not installed, and the index has many texts.
         DataError: no index, a damaged one, or one of another version.
 
-    Example:
+    Examples:
         >>> index = Index("tickets.index")  # doctest: +SKIP
         >>> query = "printer does not answer"  # doctest: +SKIP
         >>> vectors = model.encode_query([query])  # doctest: +SKIP
@@ -125,7 +125,7 @@ class Index:
     def meant(self, where: Where) -> list[str]:
         """Conditions that may have been meant by those that no row meets: values alike, in other letters, say.
 
-        Example:
+        Examples:
             >>> index.meant("team=Sales")  # doctest: +SKIP
             ['team=sales']
         """
@@ -169,7 +169,7 @@ class Index:
             DataError: it leads to vectors of another encoder than the index holds.
             OutputError: it cannot be written.
 
-        Example:
+        Examples:
             >>> index.set_query_map(QueryMap.load("new.safetensors"))  # doctest: +SKIP
             >>> index.search(index.query_map(new.encode_query([query])), texts=[query])  # doctest: +SKIP
         """
@@ -386,7 +386,7 @@ class Index:
         Returns:
             The weight of each term by its number, from 0 to 2^29 - 1; the weights add up to 1.
 
-        Example:
+        Examples:
             >>> index.query_weights("printer does not answer")  # doctest: +SKIP
             {17624522: 0.41, 390822148: 0.59}
         """

@@ -67,7 +67,7 @@ def pretrain(
     Raises:
         SelfsentError: what is wrong with the corpus, the settings or the run directory, in one line.
 
-    Example:
+    Examples:
         >>> run = pretrain("corpus.txt", "runs/base", budget=3600)
         >>> train("sentences.txt", "simcse", base=run, output="runs/tuned")
     """
@@ -120,7 +120,7 @@ def make_table(
     Raises:
         SelfsentError: what is wrong with corpus, tokenizer, options or directory, in one line.
 
-    Example:
+    Examples:
         >>> base = make_table("tickets.txt", "table")
         >>> train("tickets.txt", base=base, output="run")
     """

@@ -82,7 +82,7 @@ def publish(
         SettingsError: no such name of a repository or licence.
         OutputError: the hub refuses, or cannot be reached.
 
-    Example:
+    Examples:
         >>> selfsent.publish("runs/tickets", "me/tickets")  # doctest: +SKIP
     """
     from huggingface_hub import CommitOperationAdd, HfApi

@@ -100,7 +100,7 @@ def search(
         DataError: the file is damaged, or holds other vectors.
         SettingsError: a query outside a list, no encoder, an unknown language, an invalid weight, or no candidates.
 
-    Example:
+    Examples:
         >>> hits = search("bundled", corpus, ["printer is dead"], rerank="runs/tickets")  # doctest: +SKIP
     """
     if isinstance(queries, str):

@@ -24,7 +24,7 @@ class Stars:
     Args:
         count: number of texts. They are numbered by preference, the most preferred one 0.
 
-    Example:
+    Examples:
         >>> stars = Stars(3)
         >>> stars.join(np.array([0, 1]), np.array([1, 2]), np.array([0.9, 0.9]))
         >>> stars.kept.tolist()
@@ -78,7 +78,7 @@ def families_of(kept: Integers, score: Scores) -> list[Family]:
         kept: (rows,) the row that is kept for each, the row itself if it stays.
         score: (rows,) of each to that row.
 
-    Example:
+    Examples:
         >>> families_of(np.array([0, 1, 0]), np.array([1, 1, 0.5], np.float32))
         [Family(kept=0, others=(2,), scores=(0.5,))]
     """

@@ -71,7 +71,7 @@ class InputRows:
         kinds: metadata column -> name of its type: bool, int, float or str.
         part: name of what texts were split into, if they were: `sentence` or `passage`.
 
-    Example:
+    Examples:
         >>> from selfsent import read_corpus
         >>> inputs = read_corpus(["it rains", "", "it rains"], metadata_columns=(), min_rows=1).input_rows
         >>> inputs.corpus_rows.tolist(), inputs.first.tolist(), inputs.repeats.tolist()
