@@ -155,7 +155,7 @@ def test_of_two_who_make_a_directory_neither_fails(tmp_path, monkeypatch, seen):
 
 
 def test_where_names_cannot_be_exchanged_a_kill_loses_no_directory(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "_exchange", lambda *_: False)
+    monkeypatch.setattr(files, "exchange", lambda *_: False)
     path = tmp_path / "best"
     path.mkdir()
     (path / "file").write_text("old")

@@ -171,7 +171,7 @@ def _replace(new: Path, path: Path) -> None:
         except OSError:
             if not (new.is_dir() and path.exists()):  # otherwise another process was first
                 raise
-    if not _exchange(new, path):
+    if not exchange(new, path):
         temporary = _temporary_for(path)
         old = temporary.with_name(f"{temporary.name}.old")  # `sweep_half_written` restores it after a crash
         path.rename(old)
@@ -180,7 +180,7 @@ def _replace(new: Path, path: Path) -> None:
     remove(new)
 
 
-def _exchange(one: Path, other: Path) -> bool:
+def exchange(one: Path, other: Path) -> bool:
     """Exchange two names in one step; False if the system or the file system cannot."""
     try:
         rename = ctypes.CDLL(None).renameat2

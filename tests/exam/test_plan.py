@@ -199,7 +199,7 @@ def test_a_text_is_encoded_once_so_that_its_seconds_are_not_in_the_price_of_a_qu
         seconds[0] += 0.01 * len(texts)
         return np.ones((len(texts), 4), np.float32)
 
-    monkeypatch.setattr("selfsent.exam.price._clock_of", lambda scorer: lambda: seconds[0])
+    monkeypatch.setattr("selfsent.exam.price.clock_of", lambda scorer: lambda: seconds[0])
     texts = [f"text {n}" for n in range(400)]
     price = price_of(lambda: Scorer(encode, "slow"), [], [f"query {n}" for n in range(40)], texts)
     assert price.query == pytest.approx(10)

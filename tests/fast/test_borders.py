@@ -59,7 +59,7 @@ def calls(monkeypatch):
     with torch.library._scoped_library("aten", "IMPL") as library:
         library.impl("_flash_attention_forward", forward, "CPU")
         library.impl("_flash_attention_backward", backward, "CPU")
-        monkeypatch.setattr(ours, "_knows_borders", lambda device: True)
+        monkeypatch.setattr(ours, "knows_borders", lambda device: True)
         yield found
 
 
@@ -110,7 +110,7 @@ def test_every_architecture_runs_on_it(name, encoder_of, calls, monkeypatch):
     with torch.autocast("cpu", torch.bfloat16):
         by_borders = encode(model, SENTENCES)
         used = len(calls)
-        monkeypatch.setattr(ours, "_knows_borders", lambda device: False)
+        monkeypatch.setattr(ours, "knows_borders", lambda device: False)
         by_groups = encode(model, SENTENCES)
     assert len(calls) == used
     # T5 has biases on its scores, and is not run packed.

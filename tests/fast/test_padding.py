@@ -14,7 +14,7 @@ SENTENCES = tiny.make_sentences(11, seed=3)
 
 @pytest.fixture
 def filling(monkeypatch):
-    monkeypatch.setattr(padding, "_compiles", lambda device: True)
+    monkeypatch.setattr(padding, "compiles", lambda device: True)
 
 
 def test_a_row_gets_longer_by_an_eighth_at_most_and_rows_share_few_lengths(filling):
@@ -48,7 +48,7 @@ def test_loss_and_gradients_are_those_of_rows_that_are_not_filled(name, method, 
         pytest.skip("it predicts no hidden words")
     results = []
     for fills in (False, True):
-        monkeypatch.setattr(padding, "_compiles", lambda device, fills=fills: fills)
+        monkeypatch.setattr(padding, "compiles", lambda device, fills=fills: fills)
         model = load_encoder(base_of(name), "mean", dropout=0.0)
         torch.manual_seed(0)
         learner = get_method(method).learner(model, get_method(method).options())

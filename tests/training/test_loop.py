@@ -223,7 +223,7 @@ def test_bfloat16_learns_what_float32_does(method, make_loop, monkeypatch):
 
     Where rows are filled in bfloat16, dropout would drop other numbers than in float32.
     """
-    monkeypatch.setattr("selfsent.fast.padding._compiles", lambda device: False)
+    monkeypatch.setattr("selfsent.fast.padding.compiles", lambda device: False)
     AcceleratorState._reset_state()
     Accelerator(cpu=True, mixed_precision="bf16")
     totals = {}

@@ -145,7 +145,7 @@ def with_scan(price: Price, scorer: Scorer, queries: Sequence[str], texts: Seque
 def _seconds(scorer: Scorer, queries: Sequence[str], texts: Sequence[str]) -> float:
     """Seconds for a search, once the scorer is warm."""
     scorer.query_document_vectors(["what comes first"], ["a text to begin with", "another one"], search=True)
-    clock = _clock_of(scorer)
+    clock = clock_of(scorer)
     start = clock()
     scorer.query_document_vectors(queries, texts, search=True)
     return clock() - start
@@ -153,7 +153,7 @@ def _seconds(scorer: Scorer, queries: Sequence[str], texts: Sequence[str]) -> fl
 
 def _seconds_a_text(scorer: Scorer, query: str, texts: Sequence[str]) -> float:
     """Seconds that a reranker needs for one text that it has not seen."""
-    clock = _clock_of(scorer)
+    clock = clock_of(scorer)
     if not isinstance(scorer, PairScorer):
         # The reranker of a search keeps vectors: its encoder is asked without them.
         scorer(["warm"])
@@ -166,7 +166,7 @@ def _seconds_a_text(scorer: Scorer, query: str, texts: Sequence[str]) -> float:
     return (clock() - start) / len(texts)
 
 
-def _clock_of(scorer: Scorer) -> Callable[[], float]:
+def clock_of(scorer: Scorer) -> Callable[[], float]:
     """The time of the processor; for an API, which others compute, the time that passes."""
     return time.perf_counter if encoder_in(scorer).remote else time.process_time
 

@@ -170,7 +170,7 @@ def _attend(
 
 
 @cache
-def _knows_borders(device: torch.device) -> bool:
+def knows_borders(device: torch.device) -> bool:
     """Whether there is a kernel on a device that reads a whole packed row: on GPUs from Ampere on."""
     return (
         device.type == "cuda"
@@ -208,7 +208,7 @@ def packed_attention(
     """
     size = query.shape[-1]
     half = value.dtype in (torch.bfloat16, torch.float16)
-    if half and size % 8 == 0 and size <= LARGEST_HEAD and _knows_borders(value.device):
+    if half and size % 8 == 0 and size <= LARGEST_HEAD and knows_borders(value.device):
         left = -1 if window is None else window
         borders = (packed.cu_seqlens, packed.cu_seqlens, packed.longest, packed.longest)
         states = query.to(value.dtype), key.to(value.dtype), value

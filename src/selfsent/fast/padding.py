@@ -20,7 +20,7 @@ def pad_rows(rows: Tensor) -> Tensor:
 
     The caller cuts off the results of the zeros, so that no gradient comes back from there.
     """
-    spare = _length(len(rows)) - len(rows) if _compiles(rows.device) else 0
+    spare = _length(len(rows)) - len(rows) if compiles(rows.device) else 0
     return F.pad(rows, (0, 0) * (rows.dim() - 1) + (0, spare)) if spare else rows
 
 
@@ -29,7 +29,7 @@ def _length(rows: int) -> int:
     return -(-rows // step) * step
 
 
-def _compiles(device: torch.device) -> bool:
+def compiles(device: torch.device) -> bool:
     """Whether products are compiled for their shapes; without gradients they are larger, and compiling is cheap."""
     low = torch.is_autocast_enabled("cpu") and torch.get_autocast_dtype("cpu") == torch.bfloat16
     return low and device.type == "cpu" and torch.is_grad_enabled()

@@ -28,12 +28,12 @@ def computes_bfloat16(device: torch.device | str) -> bool:
     if kind == "cuda":
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     if kind == "cpu":
-        return processor_multiplies_bfloat16() and _gain_of_bfloat16() >= _GAIN
+        return processor_multiplies_bfloat16() and gain_of_bfloat16() >= _GAIN
     return False
 
 
 @cache
-def _gain_of_bfloat16() -> float:
+def gain_of_bfloat16() -> float:
     """Speed-up of matrix products of a small encoder's shape by bfloat16 over float32 on this CPU.
 
     The best CPU time of several runs, so that other processes hardly matter.
