@@ -241,6 +241,35 @@ def test_bands_are_those_of_dedup_with_the_number_of_the_band():
     assert len({*flat.tolist()}) == len({(band, key) for row in keys for band, key in enumerate(row) if key})
 
 
+def test_one_process_holds_a_batch_and_not_the_groups_of_rows_of_the_files(tmp_path):
+    """A dataset read groups of four files ahead: 830 MB of ten million rows in sixteen files."""
+    (tmp_path / "rows").mkdir()
+    table = pa.table(
+        {"id": np.arange(400_000), "text": np.random.default_rng(0).bytes(10_000_000).hex("|", 25).split("|")}
+    )
+    for number in range(2):
+        pq.write_table(table, tmp_path / "rows" / f"{number}.parquet")
+    start, held = pa.total_allocated_bytes(), []
+
+    class Watching(BatchStems):
+        def array(self, *columns):
+            held.append(pa.total_allocated_bytes() - start)
+            return pa.array([[]] * len(columns[0]), self.type)
+
+    encoding.local()(str(tmp_path / "rows"), Watching(), str(tmp_path / "out"))
+    assert max(held) < 10 << 20 < table.nbytes
+    assert pq.read_table(tmp_path / "out")["id"].to_pylist() == [*range(400_000)] * 2
+
+
+def test_a_file_without_a_column_has_missing_values_there(tmp_path):
+    (tmp_path / "rows").mkdir()
+    pq.write_table(pa.table({"id": [1], "text": ["rain"]}), tmp_path / "rows" / "a.parquet")
+    pq.write_table(pa.table({"id": pa.array([2], pa.int32())}), tmp_path / "rows" / "b.parquet")
+    encoding.local()(str(tmp_path / "rows"), BatchStems(language="english"), str(tmp_path / "out"))
+    rows = pq.read_table(tmp_path / "out").to_pylist()
+    assert rows == [{"id": 1, "text": "rain", "stems": ["rain"]}, {"id": 2, "text": None, "stems": []}]
+
+
 def test_a_job_that_stopped_goes_on(tmp_path):
     source = write_rows(tmp_path / "rows", texts_of(80), [*range(80)])
     run, done = encoding.local(), []

@@ -20,19 +20,21 @@ import pyarrow.parquet as pq
 from pyarrow import dataset
 
 from selfsent.encoding.batches import BatchColumn
-from selfsent.encoding.stages import Run, check_new, place_of, rows_of
+from selfsent.encoding.stages import Run, batches_of, check_new, place_of, rows_of
 from selfsent.errors import CorpusError, SettingsError
 
 TOGETHER = 4096
 """Rows of a batch."""
+_HELD = 1 << 20
+"""Rows that wait for others of their part."""
 
 
 def local() -> Run:
     """One plain process: to try things out, and the measure of the other engines."""
 
     def run(sources: Sequence[str], step: Any, output: str, by: str | None) -> None:
-        rows, numbers = rows_of(*sources), count()
-        schema = step.schema(rows.schema)
+        given, numbers = rows_of(*sources).schema, count()
+        schema = step.schema(given)
         system, folder = place_of(output)
         system.create_dir(folder, recursive=True)
 
@@ -42,10 +44,12 @@ def local() -> Run:
                     writer.write_table(step(table))
 
         if by is None:
-            write(pa.Table.from_batches([batch]) for batch in rows.to_batches(batch_size=TOGETHER))
+            write(pa.Table.from_batches([batch]) for batch in batches_of(sources, TOGETHER))
             return
         with tempfile.TemporaryDirectory(prefix="selfsent-") as parts:
-            how = {"min_rows_per_group": 1 << 16, "max_partitions": 1 << 16}  # else a group for each batch
+            least = max(1 << 10, _HELD // step.parts)  # else a group for each batch
+            how = {"schema": given, "min_rows_per_group": least, "max_partitions": 1 << 16}
+            rows = batches_of(sources, TOGETHER)
             dataset.write_dataset(rows, parts, format="parquet", partitioning=[by], **how)
             together = (dataset.dataset(each).to_table() for each in sorted(Path(parts).iterdir()))
             write(together)

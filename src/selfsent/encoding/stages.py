@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from zlib import crc32
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from pyarrow import dataset, fs
 
@@ -24,6 +25,8 @@ with the same value in it are in one table then."""
 
 _LEAST_PARTS, _ROWS_OF_PART = 8, 50_000
 """Minimum number of parts that rows are grouped into, and rows of the source for each part."""
+_BUFFER = 1 << 20
+"""Bytes of a column that are read ahead."""
 PART, KEY, COUNT = "part", "key", "count"
 _MIXES = np.uint64(0x9E3779B97F4A7C15)
 
@@ -169,6 +172,28 @@ def rows_of(*addresses: str) -> Any:
         except (pa.ArrowInvalid, OSError) as error:
             raise CorpusError(f"{address}: {first_line(error)}") from None
     return parts[0] if len(parts) == 1 else dataset.dataset(parts)
+
+
+def batches_of(addresses: Sequence[str], size: int) -> Iterator[pa.RecordBatch]:
+    """The rows of folders of Parquet, `size` at a time, with the schema of `rows_of`.
+
+    In a memory that does not grow with the files: a dataset reads whole groups of rows ahead, of several files.
+
+    Raises:
+        CorpusError: as `rows_of`.
+    """
+    schema = rows_of(*addresses).schema
+    for address in addresses:
+        system = place_of(address)[0]
+        for each in parquet_files(address):
+            with system.open_input_file(each.path) as file:
+                for batch in pq.ParquetFile(file, pre_buffer=False, buffer_size=_BUFFER).iter_batches(size):
+                    names = batch.schema.names
+                    columns = [
+                        batch[field.name].cast(field.type) if field.name in names else pa.nulls(len(batch), field.type)
+                        for field in schema
+                    ]
+                    yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def check_new(address: str) -> None:
