@@ -78,15 +78,13 @@ def _run_part(name: str, world: World, options: argparse.Namespace) -> int:
         old = done.get(str(number))
         if old and old["case"] == cases[number] and not old["fault"]:
             continue
-        found = done[str(number)] = _run_case(part, cases[number])
+        found = done[str(number)] = _run_case(part, cases[number]) | {"commit": COMMIT}
         failed += bool(found["fault"])
-        told = {key: value for key, value in found.items() if key not in ("fault", "case")}
+        told = {key: value for key, value in found.items() if key not in ("fault", "case", "commit")}
         print(f"{name} {number}: {found['fault'] or 'survived'} {told}", flush=True)
         if file:
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(
-                json.dumps({"seed": options.seed, "commit": COMMIT, "cases": done}, indent=1, ensure_ascii=False) + "\n"
-            )
+            file.write_text(json.dumps({"seed": options.seed, "cases": done}, indent=1, ensure_ascii=False) + "\n")
     return failed
 
 

@@ -45,8 +45,11 @@ def main() -> None:
         if cases:
             tables += ["", f"## {title}", "", *_table(cases, key)]
     text = PAGE.read_text(encoding="utf-8")
-    commits = sorted({_read(name)["commit"] for name in WHAT if _read(name)})
-    lines += ["", f"Commit{'s' * (len(commits) > 1)} {' and '.join(commits)}."]
+    commits = Counter[str]()
+    for case in (case for cases in known.values() for case in cases):
+        commits[case["commit"]] += _examples(case)
+    told = ", ".join(f"{name} ({count:,} tried)" for name, count in commits.most_common())
+    lines += ["", f"By commit: {told}; a hostile client of `serve` counts as one."]
     figures = "<!-- figures -->\n\n" + "\n".join(lines) + "\n\n<!-- end of figures -->"
     new = re.sub(r"<!-- figures -->.*<!-- end of figures -->", lambda _: figures, text, flags=re.S)
     PAGE.write_text(new, encoding="utf-8")
