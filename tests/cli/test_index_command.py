@@ -122,13 +122,18 @@ def test_other_columns_or_cleaning_are_refused_by_name(selfsent, model, index, t
     assert "leave out --language" in selfsent(*old, "--language", "french").complaint
 
 
+def move_model(index, to):
+    """Say of an index that its model is elsewhere."""
+    about = index / "index.json"
+    about.write_text(json.dumps(signed(json.loads(about.read_text()) | {"model": str(to)})))
+
+
 def test_another_model_is_refused_in_one_line(selfsent, index, model, base, tmp_path):
     index()
     said = selfsent("search", "--index", tmp_path / "i", "ko mi", "--model", base).complaint
     assert "holds vectors of another model" in said
     assert f"give --model {model}" in said
-    about = tmp_path / "i" / "index.json"
-    about.write_text(json.dumps(signed(json.loads(about.read_text()) | {"model": str(tmp_path / "gone")})))
+    move_model(tmp_path / "i", tmp_path / "gone")
     said = selfsent("search", "--index", tmp_path / "i", "ko mi").complaint
     assert "say with --model where it is now" in said
     assert selfsent("search", "--index", tmp_path / "i", "ko mi", "--model", model).status == 0
@@ -188,8 +193,7 @@ def test_the_deprecated_flags_do_as_the_subcommands(selfsent, model, tickets, in
 
 def test_rows_are_added_by_a_model_that_moved(selfsent, index, model, tickets, tmp_path):
     index()
-    about = tmp_path / "i" / "index.json"
-    about.write_text(json.dumps(signed(json.loads(about.read_text()) | {"model": str(tmp_path / "gone")})))
+    move_model(tmp_path / "i", tmp_path / "gone")
     said = selfsent("index", "add", tmp_path / "i", tickets).late_complaint
     assert "say with --model where it is now" in said
     assert selfsent("index", "add", tmp_path / "i", tickets, "--model", model).status == 0

@@ -96,21 +96,6 @@ def test_from_scratch_nothing_of_the_decoder_is_left(learner_on):
         assert not torch.equal(parameter, before[key]), key
 
 
-def test_a_narrower_vector_is_led_to_the_decoder(base_of, tmp_path, damaged_and_whole):
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer.modules import Dense
-
-    encoder = load_encoder(base_of("t5"))
-    modules = [*encoder.sentence_transformer, Dense(tiny.SIZE, 12)]
-    SentenceTransformer(modules=modules, device="cpu").save(str(tmp_path / "dense"), create_model_card=False)
-    narrow = load_encoder(tmp_path / "dense")
-    narrow.whole = base_of("t5")
-    learner = get_method("tsdae").learner(narrow, TSDAE())
-    damaged, whole = damaged_and_whole(encoder.tokenizer)
-    learner([tiny.pack(damaged), tiny.pack(whole)]).total.backward()
-    assert narrow.sentence_transformer[2].linear.weight.grad.any()
-
-
 def test_what_cannot_be_is_refused_in_one_line(learner_on, base_of, tmp_path):
     with pytest.raises(SettingsError, match="decoder_layers"):
         learner_on("bart", decoder_layers=2)
