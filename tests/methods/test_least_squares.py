@@ -10,6 +10,7 @@ import tiny
 from naive import least_squares
 from selfsent.errors import BaseEncoderError, SettingsError
 from selfsent.methods import get_method
+from selfsent.methods.least_squares import Bags
 from selfsent.models.encoding import encode
 from selfsent.models.loading import load_encoder
 from selfsent.models.packing import pack
@@ -71,6 +72,14 @@ def test_what_is_saved_has_equal_vectors_elsewhere(base_of, tmp_path):
     before = cosines(encode(load_encoder(base), SENTENCES))
     assert np.abs(cosines(ours) - aim).mean() < 0.2 * np.abs(before - aim).mean()
     assert run.record["steps"] == 0
+
+
+def test_a_process_without_texts_adds_nothing():
+    none = torch.zeros(0, dtype=torch.long)
+    bags = Bags(none, none, 5)
+    assert bags.of(torch.ones(5, 3)).shape == (0, 3)
+    assert bags.back(torch.zeros(0, 3)).tolist() == torch.zeros(5, 3).tolist()
+    assert bags.squares.tolist() == [0] * 5
 
 
 def test_modules_behind_the_table_go_and_the_length_stays(encoder_of):

@@ -178,10 +178,12 @@ class LeastSquaresLearner(Learner):
     @torch.no_grad()
     def prepare(self, batches: Iterable[Sequence[Packed]]) -> None:
         """The whole fit."""
-        model, ids, lengths, vectors = self.model, list[Tensor](), list[Tensor](), list[Tensor]()
+        model, sizes = self.model, [teacher.embedding_size for teacher in self.teachers]
+        none = torch.zeros(0, dtype=torch.long, device=model.device)  # all that a process without a share has
+        ids, lengths, vectors = [none], [none], [torch.zeros(0, sum(sizes), device=model.device)]
         for view, *_ in batches:
             assert view.vectors is not None
-            parts = torch.split(view.vectors.float(), [teacher.embedding_size for teacher in self.teachers], dim=1)
+            parts = torch.split(view.vectors.float(), sizes, dim=1)
             vectors.append(torch.cat([F.normalize(part, dim=1) for part in parts], dim=1))
             ids.append(view.flat_ids.long())
             lengths.append(torch.from_numpy(view.given_lengths).to(view.flat_ids.device))
