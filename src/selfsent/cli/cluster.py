@@ -62,19 +62,11 @@ class Cluster(Results):
         import numpy as np
 
         from selfsent.report.cluster_page import cluster_page
-        from selfsent.report.maps import check_points
         from selfsent.search.clusters import read_clusters
         from selfsent.search.exact import corpus_language
         from selfsent.search.tables import cluster_columns, cluster_rows
 
-        check_points(self.map_points)
-        if self.model is None and not is_text(self.corpus):
-            self.parser.error("the following arguments are required: CORPUS")
-        self.check_files(self.corpus, self.page, self.to)
-        if self.to and self.clusters:
-            raise SettingsError("--to takes the groups of a file, and --clusters makes new ones: give one of them")
-        if self.to and self.levels > 1:
-            raise SettingsError("--levels makes groups of groups, and --to takes those of a file: give one of them")
+        self._check()
         endpoint = self._endpoint()
         page = ""
         corpus, stored = self.read_with_vectors(self.corpus, 1 if self.to else 2)
@@ -119,6 +111,23 @@ class Cluster(Results):
         if len(found.sizes) < (self.clusters or 0):
             equal = f"the other {unit}s have equal vectors"
             notice(f"{counted(len(found.sizes), 'group')} instead of {self.clusters}: {equal}")
+
+    def _check(self) -> None:
+        """Reject options that do not fit together, before anything is read.
+
+        Raises:
+            SettingsError: they do not.
+        """
+        from selfsent.report.maps import check_points
+
+        check_points(self.map_points)
+        if self.model is None and not is_text(self.corpus):
+            self.parser.error("the following arguments are required: CORPUS")
+        self.check_files(self.corpus, self.page, self.to)
+        if self.to and self.clusters:
+            raise SettingsError("--to takes the groups of a file, and --clusters makes new ones: give one of them")
+        if self.to and self.levels > 1:
+            raise SettingsError("--levels makes groups of groups, and --to takes those of a file: give one of them")
 
     def _endpoint(self) -> Endpoint | None:
         """The language model that writes titles.
