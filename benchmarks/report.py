@@ -33,6 +33,9 @@ HOW = """## How it was measured
 * **Same quality.** Training: a held-out loss no worse, and STS-B at most a point below. What misses either is left
   out here and marked in the tables (`tsdae` from all-MiniLM-L6-v2). Encoding: a smallest cosine of {near} to the peer's
   float32.
+* **Static embeddings**: their rows are older than
+  [those of the log](log/speed.md#2026-11-28-which-rows-of-a-table-need-a-step-and-what-else-is-left-of-its-seconds),
+  which were measured by seconds of the processor after tables did without torch.
 * **Single runs** of training, among them all in batches of 128, are in the tables alone. No GPU was measured.
 
 Reading, training and encoding against the size of the corpus: [How long it takes](how-long.md).

@@ -129,7 +129,7 @@ class CachedTokenizer:
                 places = np.array(read[number].word_ids, np.int64)
             else:
                 ends = np.cumsum(np.fromiter(map(len, group), np.int64, len(group)) + 1)
-                last = np.fromiter((end for _, end in read[number].offsets), np.int64, len(ids[-1])) - 1
+                last = np.fromiter((end for _, end in read[number].offsets), np.int64, len(ids[-1]))
                 places = np.searchsorted(ends, last, side="right")
             lengths.append(np.bincount(places, minlength=len(group)))
         flat = np.concatenate(ids)
