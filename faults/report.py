@@ -49,7 +49,7 @@ def main() -> None:
     for case in (case for cases in known.values() for case in cases):
         commits[case["commit"]] += _examples(case)
     told = ", ".join(f"{name} ({count:,} tried)" for name, count in commits.most_common())
-    lines += ["", f"By commit: {told}; a hostile client of `serve` counts as one."]
+    lines += ["", f"By commit: {told}."]
     figures = "<!-- figures -->\n\n" + "\n".join(lines) + "\n\n<!-- end of figures -->"
     new = re.sub(r"<!-- figures -->.*<!-- end of figures -->", lambda _: figures, text, flags=re.S)
     PAGE.write_text(new, encoding="utf-8")
