@@ -22,12 +22,17 @@ def names(given: str | Iterable[str] | None) -> tuple[str, ...]:
 def name_given(model: str) -> tuple[str | None, str]:
     """The name that `NAME=MODEL` gives a model, if any, and the model; a path that exists is a model as it stands.
 
+    A name has no question mark, after which a model may have fields with values.
+
     Example:
         >>> name_given("mine=runs/tickets"), name_given("runs/tickets")
         (('mine', 'runs/tickets'), (None, 'runs/tickets'))
+        >>> name_given("api:e5?input_type=query|passage")
+        (None, 'api:e5?input_type=query|passage')
     """
     name, sign, rest = model.partition("=")
-    return (name, rest) if sign and name and rest and not os.path.exists(model) else (None, model)  # noqa: PTH110
+    is_named = sign and name and rest and "?" not in name and not os.path.exists(model)  # noqa: PTH110
+    return (name, rest) if is_named else (None, model)
 
 
 def name_of(model: Any) -> Any:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from selfsent.errors import DataError, SettingsError
+from selfsent.naming import name_given
 from selfsent.scorers.api import ApiVectors
 from selfsent.scorers.load_scorer import check_model, is_directory_or_id, load_scorer
 from web import answering
@@ -103,6 +104,12 @@ def test_texts_of_one_kind_are_queries_where_no_text_goes_without(monkeypatch):
         ("api:e5?input_type=query|passage", {"input": ["ask", "held"], "input_type": "query"}),
     ):
         assert rows_of(name, monkeypatch, search=False) == [{"model": "e5", **said}]
+
+
+def test_an_api_with_fields_is_no_model_with_a_name():
+    name = "api:e5?input_type=query|passage&prompt=q |"
+    assert name_given(name) == (None, name)
+    assert name_given(f"mine={name}") == ("mine", name)
 
 
 def test_words_are_added_to_an_api_with_prompts(monkeypatch):
