@@ -74,6 +74,18 @@ def test_what_is_saved_has_equal_vectors_elsewhere(base_of, tmp_path):
     assert run.record["steps"] == 0
 
 
+def test_of_few_texts_rounding_decides_on_no_token(base_of, encoder_of):
+    found = []
+    for order in (SENTENCES[:12], SENTENCES[11::-1]):
+        learner = METHOD.learner(encoder_of(tiny.STATIC), METHOD.options(teacher=str(base_of("bert", seed=5))))
+        batch = pack(learner.model, order)
+        batch.vectors = torch.from_numpy(encode(learner.teachers[0], order))
+        learner.prepare([[batch]])
+        rows = learner.model.table.weight.detach().numpy()
+        found.append(rows @ rows.T)
+    assert found[0] == pytest.approx(found[1], abs=0.01 * float(np.abs(found[0]).max()))
+
+
 def test_a_process_without_texts_adds_nothing():
     none = torch.zeros(0, dtype=torch.long)
     bags = Bags(none, none, 5)

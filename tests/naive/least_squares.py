@@ -25,7 +25,8 @@ def start(matrix, aims, table):
     """W₀: the table led to the aims by the map of unit vectors, and at the scale that comes nearest."""
     reached = matrix @ table
     unit = reached / np.linalg.norm(reached, axis=1, keepdims=True)
-    led = table @ np.linalg.lstsq(unit, aims, rcond=None)[0]
+    inner = unit.T @ unit
+    led = table @ np.linalg.solve(inner + 0.01 * np.diag(inner).mean() * np.eye(len(inner)), unit.T @ aims)
     far = matrix @ led
     return led * (far * aims).sum() / (far * far).sum()
 

@@ -25,8 +25,9 @@ from selfsent.settings import setting
 
 _COMMON = 0.5
 """Share of the mean of the teacher's vectors that is taken off: what all texts have in common tells none apart."""
-_RIDGE = 1e-6
-"""Share of the mean square of a table's numbers that is added to each, so that the map to the teacher's exists."""
+_RIDGE = 0.01
+"""Share of the mean square of a table's numbers that is added to each: of fewer texts than numbers, rounding would
+decide on the map to the teacher's, and on all tokens that they do not have."""
 _STEPS, _NEAR = 100, 1e-3
 """Steps of the solver at most, and the share of the first residual at which it ends."""
 _TINY = 1e-20
