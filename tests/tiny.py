@@ -235,17 +235,21 @@ class Table:
 
     def __init__(self, tokenizer, sentences):
         encoded = [tokenizer(sentence, add_special_tokens=False) for sentence in sentences]
-        self.ids = [np.array(one["input_ids"]) for one in encoded]
+        self.parts = [np.array(one["input_ids"]) for one in encoded]
         self.starts = [np.diff(one.word_ids(), prepend=-1) != 0 for one in encoded]
 
+    @property
+    def ids(self):
+        return np.concatenate(self.parts)
+
     def lengths(self, rows):
-        return np.array([len(self.ids[row]) for row in rows])
+        return np.array([len(self.parts[row]) for row in rows])
 
     def __getitem__(self, rows):
         from selfsent.data.views.tokens import Tokens
 
         lengths = self.lengths(rows)
-        ids, starts = (np.concatenate([part[row] for row in rows]) for part in (self.ids, self.starts))
+        ids, starts = (np.concatenate([part[row] for row in rows]) for part in (self.parts, self.starts))
         return Tokens(ids, lengths, starts, rows)
 
 
