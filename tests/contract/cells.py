@@ -66,7 +66,7 @@ class Cell:
     def refusal(self):
         """Why this cannot be; empty where it can."""
         if self.method == "sent2vec-bigrams":  # of the papers' package
-            return "it has no vectors of bigrams"
+            return "has no vectors of bigrams"
         if self.method in tiny.FOR_TABLES and self.architecture != tiny.STATIC:
             return "it is no table of token vectors"
         if self.architecture == tiny.STATIC and self.described.static is None:

@@ -169,7 +169,8 @@ class BigramsLearner(Sent2VecLearner):
     def check_base(self, model: Encoder) -> None:
         """Reject a base without vectors of bigrams."""
         if model.is_static or not isinstance(model.transformer, NgramsModel):
-            raise BaseEncoderError("sent2vec-bigrams trains words and bigrams: choose a base such as ngrams:700")
+            problem = "sent2vec-bigrams trains words and bigrams, and this base has no vectors of bigrams"
+            raise BaseEncoderError(f"{problem}: choose a base such as ngrams:700")
 
     def contexts(self, packed: Packed, chosen: Tensor) -> Tensor:
         """(chosen, d) means of the vectors of words and bigrams of the sentences, without the chosen words' own."""
