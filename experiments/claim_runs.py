@@ -213,6 +213,8 @@ class Runner:
         made = {"row": row, "rate": rate, "seed": seed, "commit": self.commit, "versions": versions()}
         try:
             model = self.model(row, rate, seed) if trained else self.base
+            if trained:
+                made["precision"] = read_json(self.work(row, rate, seed) / "run.json").get("precision")
         except TrainingError as error:  # a rate at which training breaks is a rate that loses
             made |= {"failed": error.reason, "dev": float("-inf")}
         else:
