@@ -29,7 +29,7 @@ from world import ROOT, World
 RESULTS = ROOT / "docs" / "results" / "reliability"
 SEED = 36
 COUNTS = {"kills": (500, 2), "flips": (200, 12), "disk": (48, 5), "twice": (12, 1), "fuzz": (5000, 60)}
-COUNTS |= {"hostile": (14, 14), "endpoints": (30, 4), "server": (1, 0), "soak": (3, 0), "upgrade": (2, 1)}
+COUNTS |= {"hostile": (14, 14), "endpoints": (30, 4), "server": (1, 0), "soak": (4, 0), "upgrade": (2, 1)}
 """Cases of each part in full, and with --quick."""
 COMMIT = subprocess.run(
     ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True
@@ -50,7 +50,7 @@ def main() -> None:
     parser.add_argument("--case", type=int, help="one case of it, told in full")
     parser.add_argument("--cases", type=int, help="so many cases of each part")
     parser.add_argument("--seed", type=int, default=SEED)
-    parser.add_argument("--minutes", type=float, default=10, help="of training and of encoding in the soak")
+    parser.add_argument("--minutes", type=float, default=10, help="of training, encoding and serving in the soak")
     parser.add_argument("--again", action="store_true", help="also what is done")
     parser.add_argument("--output", type=Path, default=RESULTS, help="folder of the results")
     parser.add_argument("--world", type=Path, default=ROOT / ".cache" / "faults", help="folder to work in")
