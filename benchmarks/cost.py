@@ -17,14 +17,12 @@ import argparse
 import itertools
 import json
 import os
-import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
-from sides import alone_at, machine
+from sides import alone_at, machine, measured
 
 from selfsent import read_corpus
 from selfsent.files import atomic_file, write_json
@@ -67,30 +65,13 @@ def write_sentences(sources: list[str], count: int, folder: Path) -> None:
 
 
 def measure(arguments: list[str], folder: Path) -> dict[str, float]:
-    """Seconds by the clock and of the processor, peak memory, and megabytes that were left on disk."""
+    """What a command of selfsent costs, and the megabytes that it leaves on disk."""
     environment = {**os.environ, "SELFSENT_CACHE": str(folder / "cache")}
-    start = time.perf_counter()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "selfsent", *arguments],
-        env=environment,
-        stderr=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        text=True,
-    )
-    complaint = process.stderr.read() if process.stderr else ""
-    _, status, usage = os.wait4(process.pid, 0)
-    if status:
-        raise SystemExit(f"selfsent {' '.join(arguments)} failed: {complaint.strip()[-500:]}")
-    disk = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-    return {
-        "seconds": time.perf_counter() - start,
-        "processor_seconds": usage.ru_utime + usage.ru_stime,
-        "peak_mb": usage.ru_maxrss / 1024,
-        "disk_mb": disk / 2**20,
-    }
+    row = measured([sys.executable, "-m", "selfsent", *arguments], environment)
+    return row | {"disk_mb": sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) / 2**20}
 
 
-def measured(output: Path) -> list[dict[str, Any]]:
+def rows_in(output: Path) -> list[dict[str, Any]]:
     """The rows that the output holds, by size."""
     rows: list[dict[str, Any]] = json.loads(output.read_text())["rows"] if output.is_file() else []
     return rows
@@ -98,7 +79,7 @@ def measured(output: Path) -> list[dict[str, Any]]:
 
 def is_measured(output: Path, name: str, size: int) -> bool:
     """Whether the output holds a command at a size."""
-    return (name, size) in {(row["command"], row["sentences"]) for row in measured(output)}
+    return (name, size) in {(row["command"], row["sentences"]) for row in rows_in(output)}
 
 
 def draw(rows: list[dict[str, Any]], path: Path) -> None:
@@ -143,11 +124,11 @@ def main() -> None:
                     arguments = command(name, size, Path(place), Path(folder), options.model, options.method)
                     row = {"command": name, "sentences": size, **measure(arguments, Path(folder))}
                 with alone_at(options.output):
-                    rows = sorted([*measured(options.output), row], key=lambda each: int(each["sentences"]))
+                    rows = sorted([*rows_in(options.output), row], key=lambda each: int(each["sentences"]))
                     write_json(options.output, {"machine": machine(), "model": options.model, "rows": rows})
                 figures = f"peak {row['peak_mb']:8.1f} MB  on disk {row['disk_mb']:8.1f} MB"
                 print(f"{name:7} {size:>10,} sentences  {row['seconds']:8.1f} s  {figures}", flush=True)
-    rows = measured(options.output)
+    rows = rows_in(options.output)
     draw(rows, options.output.with_suffix(".svg"))
 
 

@@ -16,10 +16,9 @@ from contextlib import closing
 from importlib.metadata import version
 from pathlib import Path
 
-import pyarrow.parquet as pq
-
 from selfsent.data.corpus import read_corpus
 from selfsent.data.vector_files import unit
+from selfsent.evaluation.tasks.beir import read_task
 from selfsent.files import write_json
 from selfsent.index import Index, write_index
 from selfsent.index.scan import key_of
@@ -33,19 +32,6 @@ from selfsent.push.target import Address, open_target
 SETS = ("cranfield", "cisi", "counsel", "scitldr")
 
 
-def judged(name: str, split: str) -> tuple[list[dict[str, str]], list[str], list[set[str]]]:
-    """The documents as rows with an id, the queries with answers, and the ids of these."""
-    folder = Path(os.environ["SELFSENT_DATA"]) / "retrieval" / name
-    rows = pq.read_table(folder / "corpus.parquet").to_pylist()
-    documents = [{"id": r["id"], "text": f"{r['title'] or ''} {r['text'] or ''}".strip()} for r in rows]
-    queries = {row["id"]: row["text"] for row in pq.read_table(folder / "queries.parquet").to_pylist()}
-    known, answers = {row["id"] for row in documents if row["text"]}, dict[str, set[str]]()
-    for row in pq.read_table(folder / "qrels" / f"{split}.parquet").to_pylist():
-        if row["grade"] > 0 and row["document"] in known:
-            answers.setdefault(row["query"], set()).add(row["document"])
-    return documents, [queries[each] for each in answers], [*answers.values()]
-
-
 def main() -> None:
     """Measure, and write all figures."""
     parser = argparse.ArgumentParser()
@@ -57,17 +43,18 @@ def main() -> None:
     asked = parser.parse_args()
     model, found = open_encoder(asked.model), {}
     for name in SETS:
-        documents, queries, answers = judged(name, "test")
-        step = -(-len(queries) // asked.queries)
-        queries, answers = queries[::step], answers[::step]
+        task = read_task(Path(os.environ["SELFSENT_DATA"]) / "retrieval" / name)
+        step = -(-len(task.queries) // asked.queries)
+        queries, answers = task.queries[::step], task.grades[::step]
+        documents = [{"id": number, "text": text} for number, text in enumerate(task.documents)]
         with tempfile.TemporaryDirectory() as folder:
             corpus = read_corpus(documents, text_column="text", metadata_columns=["id"], cache=folder)
             write_index(model, corpus, Path(folder) / "i", asked.model, fingerprint(model), id_column="id")
             index, address = Index(Path(folder) / "i"), Address.of(f"{asked.target}#bench_{name}")
-            first = {text: row["id"] for row in reversed(documents) for text in [row["text"]]}
-            text_of = {row["id"]: row["text"] for row in documents}
+            first = {text: number for number, text in reversed([*enumerate(task.documents)])}
             # A text of two rows is found by the first.
-            grades = [{key_of(0, first[text_of[each]]): 1.0 for each in own} for own in answers]
+            right = [[task.documents[number] for number, grade in own.items() if grade > 0] for own in answers]
+            grades = [{key_of(0, first[text]): 1.0 for text in own} for own in right]
             vectors = unit(encode(model, queries, side="query"))
             with closing(open_target(address)) as target:
                 start = time.process_time()

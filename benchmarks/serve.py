@@ -4,7 +4,7 @@ r"""`selfsent serve` under many clients: seconds of the processor a query, of th
 
 200 clients ask again and again over connections that they keep. The builds alternate, each with a server of its own.
 What a build allows on idle cores is told by the processor's seconds of a query; what was answered, and when, depends
-on what else the machine does. Without an index, one of 100,000 synthetic tickets is made. Results go into
+on what else the machine does. Without an index, one of synthetic tickets is made in a temporary folder. Results go into
 docs/results/speed/serve_before_now.json.
 """
 
@@ -16,13 +16,14 @@ import os
 import random
 import statistics
 import sys
+import tempfile
 import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sides import machine
+from sides import machine, processor_seconds
 
 from selfsent.files import write_json
 
@@ -30,13 +31,6 @@ sys.path.append(str(Path(__file__).parents[1] / "faults"))
 from attack import Server, client, index_of
 
 OUTPUT = Path(__file__).parents[1] / "docs" / "results" / "speed" / "serve_before_now.json"
-_TICKS = os.sysconf("SC_CLK_TCK")
-
-
-def used(process: int) -> float:
-    """Seconds of the processor that a process has used."""
-    after_name = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    return (int(after_name[11]) + int(after_name[12])) / _TICKS
 
 
 async def asked(server: Server, seconds: float, clients: int) -> dict[str, Any]:
@@ -44,7 +38,7 @@ async def asked(server: Server, seconds: float, clients: int) -> dict[str, Any]:
     taken: list[float] = []
     statuses: Counter[str] = Counter()
     memory, begin = [server.memory], time.perf_counter()
-    before = used(server.process.pid), time.process_time()
+    before = processor_seconds(server.process.pid), time.process_time()
     end = begin + seconds
     asking = [asyncio.create_task(client(server.port, end, each, taken, statuses)) for each in range(clients)]
     while time.perf_counter() < end:
@@ -58,24 +52,14 @@ async def asked(server: Server, seconds: float, clients: int) -> dict[str, Any]:
         "queries a second": round(count / lasted, 1),
         "p50 ms": p50,
         "p99 ms": p99,
-        "server, processor ms a query": round(1000 * (used(server.process.pid) - before[0]) / count, 3),
+        "server, processor ms a query": round(1000 * (processor_seconds(server.process.pid) - before[0]) / count, 3),
         "clients, processor ms a query": round(1000 * (time.process_time() - before[1]) / count, 3),
         "MiB": [memory[1], max(memory), memory[-1]],
     }
 
 
-def main() -> None:
-    """Measure both builds."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("index", type=Path, nargs="?", help="of this build")
-    parser.add_argument("--before", type=Path, help="the src folder of the build before")
-    parser.add_argument("--before-index", type=Path, help="of the build before (default: the same)")
-    parser.add_argument("--clients", type=int, default=200)
-    parser.add_argument("--seconds", type=float, default=20)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--output", type=Path, default=OUTPUT)
-    given = parser.parse_args()
-    index = given.index or index_of(Path.cwd(), 100_000)
+def compared(given: argparse.Namespace, index: Path) -> dict[str, list[dict[str, Any]]]:
+    """The figures of each round of the builds, which alternate."""
     sides = {"now": (Path(__file__).resolve().parents[1] / "src", index)}
     if given.before:
         sides["before"] = given.before.resolve(), given.before_index or index
@@ -92,6 +76,23 @@ def main() -> None:
                 server.process.kill()
                 server.process.wait()
             print(side, rows[side][-1], file=sys.stderr)
+    return rows
+
+
+def main() -> None:
+    """Measure both builds."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("index", type=Path, nargs="?", help="of this build")
+    parser.add_argument("--before", type=Path, help="the src folder of the build before")
+    parser.add_argument("--before-index", type=Path, help="of the build before (default: the same)")
+    parser.add_argument("--tickets", type=int, default=100_000, help="of the index that is made where none is given")
+    parser.add_argument("--clients", type=int, default=200)
+    parser.add_argument("--seconds", type=float, default=20)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--output", type=Path, default=OUTPUT)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        rows = compared(given, given.index or index_of(Path(folder), given.tickets))
     named = [name for name, value in rows["now"][0].items() if isinstance(value, float)]
     medians = {
         side: {name: statistics.median(row[name] for row in found) for name in named} for side, found in rows.items()

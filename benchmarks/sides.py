@@ -1,4 +1,4 @@
-"""What benchmarks and experiments share: rows of results, sentences, alternating sides, the machine."""
+"""What benchmarks and experiments share: rows of results, sentences, alternating sides, processes, the machine."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 import os
 import platform
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -110,6 +111,38 @@ def machine() -> dict[str, Any]:
         "versions": versions(),
         "date": datetime.now(UTC).date().isoformat(),
     }
+
+
+def measured(command: list[str], environment: Mapping[str, str] | None = None) -> dict[str, float]:
+    """Seconds by the clock and of the processor, and peak memory, of a whole command.
+
+    Args:
+        command: program and arguments; what it prints is dropped.
+        environment: all variables of the process; by default those of this one.
+
+    Raises:
+        SystemExit: the command fails; with the end of what it complained about.
+    """
+    start = time.perf_counter()
+    with tempfile.TemporaryFile() as complaints:
+        process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=complaints)
+        _, status, usage = os.wait4(process.pid, 0)
+        seconds = time.perf_counter() - start
+        if status:
+            complaints.seek(0)
+            said = complaints.read().decode(errors="replace").strip()
+            raise SystemExit(f"{' '.join(command)} failed: {said[-2000:]}")
+    return {
+        "seconds": seconds,
+        "processor_seconds": usage.ru_utime + usage.ru_stime,
+        "peak_mb": usage.ru_maxrss / 1024,
+    }
+
+
+def processor_seconds(process: int) -> float:
+    """Seconds of the processor that a running process has used."""
+    after_name = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(after_name[11]) + int(after_name[12])) / os.sysconf("SC_CLK_TCK")
 
 
 @contextmanager

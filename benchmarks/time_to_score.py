@@ -16,15 +16,13 @@ from __future__ import annotations
 import argparse
 import json
 import random
-import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sides import kept, machine
+from sides import kept, machine, measured
 
 from selfsent import read_corpus
 from selfsent.data.corpus import Corpus
@@ -73,15 +71,6 @@ def write_pairs(corpus: Corpus, rows: np.ndarray, path: Path, count: int) -> Non
             written += min(len(able), count - written)
 
 
-def timed(command: list[str]) -> float:
-    """Seconds of a whole command."""
-    start = time.perf_counter()
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise SystemExit(done.stderr.strip()[-2000:])
-    return time.perf_counter() - start
-
-
 def scores(model: str, context: ContextTask) -> dict[str, float]:
     """Context and STS-B of a saved model."""
     encoder = scorer_of(load_encoder(model), model)
@@ -117,7 +106,7 @@ def measure(options: argparse.Namespace, rows: dict[str, Any], key: str) -> None
         peer += ["--batch-size", str(settings.batch_size), "--warmup", str(settings.warmup)]
         if "bf16" not in done:
             short = [*peer, "--steps", str(max(4, most // 40)), "--rate", "1e-5"]
-            done["bf16"] = timed([*short, "--bf16"]) < timed(short)
+            done["bf16"] = measured([*short, "--bf16"])["seconds"] < measured(short)["seconds"]
         peer += ["--bf16"] * done["bf16"]
         peer += ["--rate", str(options.peer_rate or settings.learning_rate)]
         mine = [sys.executable, "-m", "selfsent", "train", options.corpus, "--base", options.base, "--overwrite"]
@@ -130,7 +119,7 @@ def measure(options: argparse.Namespace, rows: dict[str, Any], key: str) -> None
                 curve = done.setdefault(side, {})
                 if str(steps) in curve:
                     continue
-                seconds = timed([*command, "--steps", str(steps)])
+                seconds = measured([*command, "--steps", str(steps)])["seconds"]
                 model = str(Path(run, "model")) if side != "peer" else output
                 curve[str(steps)] = {"seconds": round(seconds, 2), **scores(model, context)}
                 print(key, side, steps, curve[str(steps)], flush=True)

@@ -1,7 +1,6 @@
 """Old judged collections, as they are handed on, into BEIR's layout: folders that proof.py reads.
 
     python experiments/judged_sets.py --source DIR --output DIR
-    python experiments/judged_sets.py --short DIR/cranfield --template DIR/counsel --output DIR
 
 The source holds `med/MED.ALL`, `MED.QRY`, `MED.REL`; `cacm/cacm.all`, `query.text`, `qrels.text`; `npl/doc-text`,
 `query-text`, `rlv-ass`; `lisa/LISA`, `LISA.QUE`, `LISA.REL`, as far as they are there.
@@ -10,36 +9,13 @@ The source holds `med/MED.ALL`, `MED.QRY`, `MED.REL`; `cacm/cacm.all`, `query.te
 from __future__ import annotations
 
 import argparse
-import random
 import re
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-FIRST = 15
-LETTER = (
-    "Ticket {number} was opened on {day} May. My name is {name} and my customer number is {number}. {text} Please call"
-    " me back at {phone} before {day} June. I look forward to your answer, {name}."
-)
-NAMES = (
-    "Anna",
-    "Ben",
-    "Carla",
-    "David",
-    "Emma",
-    "Felix",
-    "Greta",
-    "Hugo",
-    "Ines",
-    "Jonas",
-    "Klara",
-    "Leo",
-    "Mia",
-    "Noah",
-)
 Texts = dict[str, tuple[str, str]]
 """Title and text, by id."""
 Answers = dict[str, list[str]]
@@ -121,37 +97,12 @@ def lisa(folder: Path) -> tuple[Texts, Texts, Answers]:
 SETS: dict[str, Callable[[Path], tuple[Texts, Texts, Answers]]] = {"med": med, "cacm": cacm, "npl": npl, "lisa": lisa}
 
 
-def short(text: str, rng: random.Random) -> str:
-    """The beginning of a text."""
-    return " ".join(text.split()[:FIRST])
-
-
-def letter(text: str, rng: random.Random) -> str:
-    """A text in a letter, as forms write them."""
-    number, phone = rng.randrange(10_000, 100_000), rng.randrange(100_000, 1_000_000)
-    return LETTER.format(number=number, day=rng.randrange(1, 29), name=rng.choice(NAMES), phone=phone, text=text)
-
-
-def harder(folder: Path, output: Path, change: Callable[[str, random.Random], str]) -> None:
-    """A copy of a set with its texts changed."""
-    rng = random.Random(0)
-    shutil.copytree(folder, output, dirs_exist_ok=True, copy_function=shutil.copyfile)
-    rows = [row | {"text": change(row["text"], rng)} for row in pq.read_table(folder / "corpus.parquet").to_pylist()]
-    pq.write_table(pa.Table.from_pylist(rows), output / "corpus.parquet")
-    print(output, flush=True)
-
-
 def main() -> None:
-    """Convert what is there, and make the harder sets."""
+    """Convert what is there."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--source", type=Path, default=Path("none"))
+    parser.add_argument("--source", type=Path, required=True)
     parser.add_argument("--output", type=Path, required=True)
-    parser.add_argument("--short", type=Path, nargs="*", default=[])
-    parser.add_argument("--template", type=Path, nargs="*", default=[])
     options = parser.parse_args()
-    for folders, name, change in ((options.short, "short", short), (options.template, "template", letter)):
-        for folder in folders:
-            harder(folder, options.output / f"{folder.name}-{name}", change)
     for name, convert in SETS.items():
         if not (options.source / name).is_dir():
             continue

@@ -5,8 +5,8 @@
 
 nDCG@10 of the test queries by the cosine and with words, and how far the latter is ahead of BM25, with its interval.
 `least-squares` and, as its rivals, two kinds of `distil` read the documents and the teacher's vectors of them, and no
-query. "half" was fitted to every second document. The teacher's vectors are those of `table_limit.py`, of 160 tokens in
-bfloat16. Seconds of the processor are of one whole training with them. A fitted table is also asked about the other
+query. "half" was fitted to every second document. The teacher reads 160 tokens, in bfloat16; its vectors are kept in
+CACHE. Seconds of the processor are of one whole training with them. A fitted table is also asked about the other
 sets, and about STS-B.
 """
 
@@ -15,28 +15,45 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
+from sentence_transformers import SentenceTransformer
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))  # what benchmarks and experiments share
 from sides import base_of
-from table_limit import SETS, read_by_teacher
 
 import selfsent
 from selfsent.data.corpus import Corpus
+from selfsent.data.vector_files import unit
 from selfsent.evaluation.tasks.beir import read_task
 from selfsent.files import read_json, write_json
 from selfsent.scorers.load_scorer import load_scorer
 from selfsent.training import fit
 
+SETS = ("cranfield", "cisi", "counsel", "scitldr")
 RIVALS = {
     "distil": {"method": "distil"},
     "distil, the teacher's space": {"method": "distil", "space": "teacher"},
 }
-LONGEST = 512
-"""Tokens that tables read of a text; the teacher reads as many as it can."""
+LONGEST, TEACHER_READS = 512, 160
+"""Tokens that tables and the teacher read of a text."""
+
+
+def read_by_teacher(file: Path, teacher: str, texts: Sequence[str]) -> dict[str, np.ndarray]:
+    """The teacher's vectors of texts, of length 1."""
+    if not file.is_file():
+        torch.set_num_threads(1)
+        model = SentenceTransformer(teacher, device="cpu", model_kwargs={"dtype": torch.bfloat16})
+        model.max_seq_length = TEACHER_READS
+        vectors = model.encode(list(texts), batch_size=64, convert_to_tensor=True).float().numpy()
+        file.parent.mkdir(parents=True, exist_ok=True)
+        np.savez(file, vectors=vectors)
+    with np.load(file) as kept:
+        return dict(zip(texts, unit(kept["vectors"].astype(np.float32)), strict=True))
 
 
 def trained(texts: list[str], output: Path, **how: Any) -> tuple[str, float]:
@@ -53,7 +70,7 @@ def score_set(
     """Score the rows of a set that are not kept yet."""
     task, place, rows = tasks[name], options.work / name, kept.setdefault(name, {})
     texts, words = list(dict.fromkeys(task.documents)), task.score(load_scorer("bm25"))
-    known = read_by_teacher(options.cache / f"{name}.npz", Path(teacher), [*task.queries, *task.documents])
+    known = read_by_teacher(options.cache / f"{name}.npz", teacher, [*task.queries, *task.documents])
 
     def cached(corpus: Corpus, column: str, *_: Any) -> np.ndarray:
         return np.stack([known[text] for text in corpus.texts(np.arange(len(corpus)), column)])

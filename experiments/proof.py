@@ -1,18 +1,16 @@
-"""How far an exam without labels orders searches as judged queries do, beside what others do without labels.
+"""How far an exam without labels orders searches as judged queries do.
 
     python experiments/proof.py experiments/proof.yaml --data DIR --output docs/results/quality/proof.json \
-        --model minilm=DIR --model mpnet=DIR --writer FILE.gguf
+        --model minilm=DIR --model mpnet=DIR
 
 For each judged set DOCUMENTS documents are drawn, those that are judged first, and QUERIES of its test queries at most.
-The rankings of `rankings_of` are scored by judged queries; by the exam that `selfsent exam` draws; by queries that a
-small language model writes (LARMOR's first step, arXiv:2402.04853); and by predictors of performance, which see the
-judged queries without their judgements. Vectors, written queries and trained tables are kept below --runs.
+The rankings of `rankings_of` are scored by judged queries and by the exam that `selfsent exam` draws. Vectors and
+trained tables are kept below --runs.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -26,13 +24,11 @@ import yaml
 from agreement import FIGURES, Case, Scores, Side, with_intervals
 from harness import Row, fill, parser_of
 from numpy.typing import NDArray
-from unjudged import PREDICTORS, predictions, written
 
 from selfsent import read_corpus, train
 from selfsent.data.corpus.clean import clean
 from selfsent.evaluation.tasks.retrieval import RetrievalTask
 from selfsent.exam.draw import Exam, draw_exam, texts_of
-from selfsent.lexical import Analyzer
 from selfsent.methods.postprocessing import Moments, at_the_end, whitening_map
 from selfsent.models.loading import load_encoder
 from selfsent.models.merge import WeightInterpolation
@@ -50,9 +46,7 @@ SHIPPED = ("bundled", "bundled-encoder", "bundled-multilingual")
 WHITENED, CUT = ("bundled", "minilm", "mpnet", "e5"), 128
 WEIGHTS = (0.5, 1.5)
 """Weights of words: the default of transformers, and of tables."""
-LEAST = 50
-"""Queries of a kind that are scored apart."""
-TASKS = ("judged", "exam", "written")
+TASKS = ("judged", "exam")
 Sides = tuple[Callable[[Sequence[str]], Any], Callable[[Sequence[str]], Any]]
 
 
@@ -178,26 +172,17 @@ def rankings_of(each: JudgedSet, encoders: Sequence[Kept]) -> Iterator[Scorer]:
 def measured(options: argparse.Namespace, folder: Path, runs: Path) -> dict[str, Any]:
     """Scores of each query by each ranking: kept in a file of the set."""
     each, encoders = JudgedSet.read(folder), encoders_of(options, folder, runs)
-    by_model = runs / "written.json"
-    pairs = written(each.judged.documents, options.writer, by_model) if options.writer or by_model.is_file() else []
     tasks = {"judged": each.judged, "exam": each.exam.task}
-    if pairs:
-        grades = [{row: 1.0} for row, _ in pairs]
-        tasks["written"] = RetrievalTask("written", [query for _, query in pairs], each.judged.documents, grades)
     for encoder in encoders:
         for side, texts in zip(encoder.sides, texts_of_tasks([*tasks.values()]), strict=True):
             side(texts)
         print(f"{folder.name}: {encoder.name}", flush=True)
-    found: dict[str, list[Any]] = {name: [] for name in ("names", *tasks, *PREDICTORS)}
+    found: dict[str, list[Any]] = {name: [] for name in ("names", *tasks)}
     for scorer in rankings_of(each, encoders):
         found["names"].append(scorer.name)
         for name, task in tasks.items():
             found[name].append(100 * task.measured(scorer)[:, 0])
-        for name, values in predictions(scorer, each.judged).items():
-            found[name].append(values)
-    arrays = {name: np.array(values) for name, values in found.items()}
-    kinds = [query.kind for query in each.exam.queries]
-    arrays |= {"kinds": np.array(kinds), "splits": np.array(each.exam.splits), "shared": np.array(shared(each.judged))}
+    arrays = {name: np.array(values) for name, values in found.items()} | {"splits": np.array(each.exam.splits)}
     np.savez(runs / "scores.npz", **arrays)
     return arrays
 
@@ -216,41 +201,15 @@ def texts_of_tasks(tasks: Sequence[RetrievalTask]) -> tuple[list[str], list[str]
     return sorted(queries, key=len), sorted(documents, key=len)
 
 
-def shared(task: RetrievalTask) -> list[float]:
-    """The share of each query's words that its answers hold, in the mean over answers."""
-    analyzer = Analyzer("english")
-    held = [{*analyzer(document)} for document in task.documents]
-    found = []
-    for query, grades in zip(task.queries, task.grades, strict=True):
-        asked = {*analyzer(query)}
-        shares = [len(asked & held[row]) / max(1, len(asked)) for row, grade in grades.items() if grade > 0]
-        found.append(float(np.mean(shares)))
-    return found
-
-
 def cases_of(arrays: dict[str, Any]) -> dict[str, Case]:
     """The ways to score rankings, each with the truth."""
-    judged, exam, splits, kinds = (arrays[name] for name in ("judged", "exam", "splits", "kinds"))
-    halves = splits == "dev"
-    found = {
+    judged, exam, halves = arrays["judged"], arrays["exam"], arrays["splits"] == "dev"
+    order = np.random.default_rng(3).permutation(judged.shape[1])
+    return {
         "exam": Case(Side(exam[:, halves], exam[:, ~halves]), judged),
         "exam, not halved": Case(whole(exam), judged),
+        "half of the judged": Case(whole(judged[:, order[::2]]), judged[:, order[1::2]]),
     }
-    for kind in ("title", "question", "sentence"):
-        if (of := kinds == kind).sum() >= LEAST:
-            found[f"exam, {kind}"] = Case(Side(exam[:, of & halves], exam[:, of & ~halves]), judged)
-    if "written" in arrays:
-        found["written"] = Case(whole(arrays["written"]), judged)
-        some = np.random.default_rng(2).permutation(exam.shape[1])[: arrays["written"].shape[1]]
-        found["exam, as few queries"] = Case(whole(exam[:, some]), judged)
-    found |= {name: Case(whole(arrays[name]), judged) for name in PREDICTORS}
-    order = np.random.default_rng(3).permutation(judged.shape[1])
-    found["half of the judged"] = Case(whole(judged[:, order[::2]]), judged[:, order[1::2]])
-    few = np.argsort(np.argsort(arrays["shared"], kind="stable"))
-    third = len(few) / 3
-    found["exam, judged queries that share few words"] = Case(found["exam"].side, judged[:, few < third])
-    found["exam, judged queries that share many"] = Case(found["exam"].side, judged[:, few >= 2 * third])
-    return found
 
 
 def whole(scores: Scores) -> Side:
@@ -273,11 +232,10 @@ def row_of(options: argparse.Namespace, folders: Sequence[Path]) -> Row:
     if len(sets) > 1:
         return row
     (arrays,) = sets
-    scores = {name: arrays[name].mean(1).round(2).tolist() for name in TASKS if name in arrays}
+    scores = {name: arrays[name].mean(1).round(2).tolist() for name in TASKS}
     names = arrays["names"].tolist()
     row["scores"] = {name: {way: values[n] for way, values in scores.items()} for n, name in enumerate(names)}
-    row["queries"] = {name: int(arrays[name].shape[1]) for name in scores} | dict(Counter(arrays["kinds"].tolist()))
-    return row | {"shared": round(float(arrays["shared"].mean()), 3)}
+    return row | {"queries": {name: int(arrays[name].shape[1]) for name in TASKS}}
 
 
 def table(rows: dict[str, Row]) -> str:
@@ -299,18 +257,15 @@ def main() -> None:
     """Measure what is missing, or print the table."""
     parser = parser_of(__doc__, Path("proof-runs"))
     parser.add_argument("--model", action="append", default=[], metavar="NAME=DIR")
-    parser.add_argument("--writer", type=Path, help="a language model in GGUF")
     options = parser.parse_args()
     recipe = yaml.safe_load(options.recipe.read_text(encoding="utf-8"))
     torch.set_num_threads(1)
 
     def runs_in(_: Path) -> Iterator[tuple[str, Callable[[], Row]]]:
-        sets, harder = ([Path(options.data) / name for name in recipe[each]] for each in ("sets", "harder"))
+        sets = [Path(options.data) / name for name in recipe["sets"]]
         for folder in sets:
             yield folder.name, partial(row_of, options, [folder])
         yield f"{len(sets)} sets", partial(row_of, options, sets)
-        for folder in harder:
-            yield folder.name, partial(row_of, options, [folder])
 
     fill(options, runs_in, lambda row: {way: found["agreeing"][0] for way, found in row["ways"].items()}, table)
 
