@@ -61,7 +61,15 @@ def test_a_record_is_small_merged_saved_and_never_text(tmp_path):
     assert b"rinter" not in (tmp_path / FILE).read_bytes()
     assert not TextsRead.read(tmp_path / "none")
     TextsRead().save(tmp_path / "none")
-    (tmp_path / FILE).write_bytes(b"nothing")
+
+
+@pytest.mark.parametrize("kind", ["no array", "cut off", "open bracket", "other numbers"])
+def test_a_damaged_record_is_named(tmp_path, kind):
+    TextsRead.of_texts(BODIES).save(tmp_path)
+    whole = (tmp_path / FILE).read_bytes()
+    contents = {"no array": b"nothing", "cut off": whole[:-5], "open bracket": whole.replace(b"}", b" ")}
+    contents["other numbers"] = whole.replace(b"<u4", b"<f4")
+    (tmp_path / FILE).write_bytes(contents[kind])
     with pytest.raises(BaseEncoderError, match="the record of what the model has read, is damaged"):
         TextsRead.read(tmp_path)
 

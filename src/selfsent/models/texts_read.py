@@ -92,7 +92,7 @@ class TextsRead:
             hashes = np.load(path, allow_pickle=False)
             if hashes.dtype != np.uint32 or hashes.ndim != 1:
                 raise ValueError("no list of hashes")
-        except (OSError, ValueError, EOFError) as error:
+        except Exception as error:  # numpy reads a header as Python, so damage raises whatever Python's parser does
             problem = f"{path}, the record of what the model has read, is damaged"
             raise BaseEncoderError(f"{problem}: copy the model again, or train it again") from error
         return cls(np.unique(hashes))
