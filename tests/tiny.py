@@ -271,6 +271,49 @@ def make_batches(learner, views, settings, sentences, labels=None):
     return Batches(tables, np.arange(len(sentences)), views, template, settings, labels=labels, documents=documents)
 
 
+def peer(directory, **given):
+    """A saved model as plain sentence-transformers loads it."""
+    from sentence_transformers import SentenceTransformer
+
+    return SentenceTransformer(str(directory), device="cpu", local_files_only=True, **given)
+
+
+def save_modules(directory, *modules, **options):
+    """Save modules of sentence-transformers as a model; returns the directory."""
+    from sentence_transformers import SentenceTransformer
+
+    SentenceTransformer(modules=list(modules), device="cpu", **options).save(str(directory), create_model_card=False)
+    return directory
+
+
+def assert_equal_gradients(found, expected, weights, **tolerance):
+    """The gradients of two losses with respect to the same weights are equal."""
+    ours, theirs = (torch.autograd.grad(loss, weights) for loss in (found, expected))
+    for mine, other in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(mine, other, **tolerance)
+
+
+def change_json(path, **changes):
+    """Replace values of a JSON file."""
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+
+def flip_bit(path, place=-3):
+    """Damage a file: one bit of the byte at a place is another."""
+    data = bytearray(path.read_bytes())
+    data[place] ^= 1
+    path.write_bytes(data)
+
+
+def write_parquet(path, **columns):
+    """Write columns to a parquet file, with the folders above it."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.table(columns), path)
+
+
 def counts(done):
     """A progress object that adds each count of work done to a list."""
     return heard(count=lambda what, count, total: done.append(count))

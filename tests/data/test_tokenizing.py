@@ -159,7 +159,7 @@ KINDS = {
 HARD_DISK = {"kind": "word pieces", "normal": "none", "before": 0, "filler": 70}
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(draw=strategies.randoms(use_true_random=False), **KINDS)
 @example(draw=None, added=[AddedToken("hard disk", normalized=False)], **HARD_DISK)
 @example(draw=None, added=[AddedToken("Hard disk")], **HARD_DISK | {"normal": "lower"})
@@ -185,7 +185,7 @@ def test_added_tokens_are_found_wherever_the_tokenizer_finds_them(draw, **how):
     assert (light.ids.tolist(), light.lengths.tolist()) == (read.ids.tolist(), read.lengths.tolist())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(draw=strategies.randoms(use_true_random=False), **KINDS)
 @example(draw=None, added=[AddedToken("hard disk", normalized=False)], **HARD_DISK)
 @example(draw=None, added=[AddedToken("hard disk")], **HARD_DISK | {"normal": "lower"})

@@ -12,6 +12,7 @@ from selfsent.errors import BaseEncoderError
 from selfsent.models.encoding import encode, prompt_of
 from selfsent.models.fingerprint import fingerprint
 from selfsent.models.loading import load_encoder
+from selfsent.scorers.load_scorer import load_scorer
 
 TEXTS = [*tiny.make_sentences(6, seed=1), " ".join(tiny.make_sentences(20, seed=2))]
 
@@ -21,29 +22,27 @@ def base(base_of):
     return base_of("bert")
 
 
-def peer_of(directory):
-    from sentence_transformers import SentenceTransformer
-
-    return SentenceTransformer(str(directory), device="cpu", local_files_only=True)
-
-
 def saved(base, directory, transformer=None, pooling=None, **options):
     """A base as a model that sentence-transformers saved, with options of its modules and of the whole."""
-    from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
 
-    modules = [Transformer(str(base), **transformer or {}), Pooling(tiny.SIZE, "mean", **pooling or {})]
-    SentenceTransformer(modules=modules, device="cpu", **options).save(str(directory), create_model_card=False)
-    return directory
+    modules = Transformer(str(base), **transformer or {}), Pooling(tiny.SIZE, "mean", **pooling or {})
+    return tiny.save_modules(directory, *modules, **options)
+
+
+def assert_peer_encodes(directory, vectors):
+    """Plain sentence-transformers gives these vectors of the texts, one at a time."""
+    peer = tiny.peer(directory)
+    np.testing.assert_allclose(vectors, np.stack([peer.encode(text) for text in TEXTS]), atol=2e-5)
 
 
 def assert_the_same(directory, again):
     """Vectors are the peer's, before and after the encoder is saved."""
     encoder = load_encoder(directory)
     found = encode(encoder, TEXTS)
-    np.testing.assert_allclose(found, np.stack([peer_of(directory).encode(text) for text in TEXTS]), atol=2e-5)
+    assert_peer_encodes(directory, found)
     encoder.save(again)
-    np.testing.assert_allclose(found, np.stack([peer_of(again).encode(text) for text in TEXTS]), atol=2e-5)
+    assert_peer_encodes(again, found)
 
 
 def architecture(directory, name, kind, **config):
@@ -71,7 +70,7 @@ def test_a_chat_template_is_left_out_of_a_plain_language_model(base_of, tmp_path
     found = encode(encoder, TEXTS)
     np.testing.assert_allclose(found, encode(load_encoder(base_of("qwen3")), TEXTS), atol=1e-6)
     encoder.save(tmp_path / "again")
-    np.testing.assert_allclose(found, np.stack([peer_of(tmp_path / "again").encode(t) for t in TEXTS]), atol=2e-5)
+    assert_peer_encodes(tmp_path / "again", found)
     whole = saved(base, tmp_path / "whole")
     with pytest.raises(BaseEncoderError, match="it gets other tokens than sentence-transformers"):
         load_encoder(whole)
@@ -79,17 +78,14 @@ def test_a_chat_template_is_left_out_of_a_plain_language_model(base_of, tmp_path
 
 def test_code_that_comes_with_a_model_is_refused_and_not_needed_where_transformers_knows_it(base, tmp_path):
     model = saved(base, tmp_path / "model")
-    about = json.loads((model / "config.json").read_text())
     own = {"auto_map": {"AutoConfig": "configuration.NewConfig", "AutoModel": "modeling.NewModel"}}
-    (model / "config.json").write_text(json.dumps({**about, **own}))
+    tiny.change_json(model / "config.json", **own)
     (model / "modeling.py").write_text("raise SystemExit('it ran')")
     np.testing.assert_array_equal(encode(load_encoder(model), TEXTS), encode(load_encoder(base), TEXTS))
-    (model / "config.json").write_text(json.dumps({**about, **own, "model_type": "new"}))
+    tiny.change_json(model / "config.json", model_type="new")
     with pytest.raises(BaseEncoderError, match=r"needs code of its own \('new'\), and selfsent runs no code") as told:
         load_encoder(model)
     assert "\n" not in str(told.value)
-    from selfsent.scorers.load_scorer import load_scorer
-
     with pytest.raises(BaseEncoderError) as told:
         load_scorer(str(model))
     assert "\n" not in str(told.value)
@@ -108,9 +104,7 @@ def test_settings_that_are_not_known_are_refused_where_they_change_anything(base
     model = saved(base, tmp_path / "model", transformer={"processing_kwargs": {"text": {"max_length": 6}}})
     with pytest.raises(BaseEncoderError, match="it gets other tokens than sentence-transformers"):
         load_encoder(model)
-    from selfsent.scorers.load_scorer import load_scorer
-
-    np.testing.assert_allclose(load_scorer(str(model))(TEXTS), peer_of(model).encode(TEXTS), atol=2e-5)
+    np.testing.assert_allclose(load_scorer(str(model))(TEXTS), tiny.peer(model).encode(TEXTS), atol=2e-5)
 
 
 def test_of_a_saved_encoder_that_reads_the_decoder_the_encoder_is_not_taken(base_of, tmp_path):
@@ -125,21 +119,18 @@ def test_rotary_positions_are_no_limit_where_the_model_names_a_longer_one(tmp_pa
     base = tiny.save_base(tmp_path / "base", "qwen3", max_position_embeddings=24)
     assert load_encoder(base).tokenizer.model_max_length == 24
     model = saved(base, tmp_path / "model")
-    about = model / "sentence_bert_config.json"
-    about.write_text(json.dumps({**json.loads(about.read_text()), "max_seq_length": 90}))
+    tiny.change_json(model / "sentence_bert_config.json", max_seq_length=90)
     encoder = load_encoder(model)
     assert encoder.tokenizer.model_max_length == 90
-    np.testing.assert_allclose(encode(encoder, TEXTS), np.stack([peer_of(model).encode(t) for t in TEXTS]), atol=2e-5)
+    assert_peer_encodes(model, encode(encoder, TEXTS))
 
 
 def test_word_vectors_below_a_network_are_refused(tmp_path):
-    from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import LSTM, Pooling, WordEmbeddings
 
     tokenizer = tiny.make_tokenizer()
     words = WordEmbeddings(tokenizer, torch.randn(len(tokenizer), 16))
-    modules = [words, LSTM(16, 16, bidirectional=True), Pooling(32, "mean")]
-    SentenceTransformer(modules=modules, device="cpu").save(str(tmp_path), create_model_card=False)
+    tiny.save_modules(tmp_path, words, LSTM(16, 16, bidirectional=True), Pooling(32, "mean"))
     with pytest.raises(BaseEncoderError, match="is a WordEmbeddings; selfsent needs a transformer there"):
         load_encoder(tmp_path)
 
@@ -185,8 +176,7 @@ def test_what_is_cut_is_the_beginning_where_the_tokenizer_says_so(base_of, tmp_p
     from selfsent.models.packing import pack
 
     base = shutil.copytree(base_of("bert"), tmp_path / "left")
-    about = json.loads((base / "tokenizer_config.json").read_text())
-    (base / "tokenizer_config.json").write_text(json.dumps({**about, "truncation_side": "left"}))
+    tiny.change_json(base / "tokenizer_config.json", truncation_side="left")
     assert_the_same(base, tmp_path / "again")
     encoder = load_encoder(base)
     text = " ".join(tiny.make_sentences(40))
@@ -205,7 +195,7 @@ def prompted(base, tmp_path_factory):
 
 
 def test_prompts_are_chosen_as_the_peer_does(prompted, base):
-    encoder, peer = load_encoder(prompted), peer_of(prompted)
+    encoder, peer = load_encoder(prompted), tiny.peer(prompted)
     for side, theirs in ((None, peer.encode), ("query", peer.encode_query), ("document", peer.encode_document)):
         np.testing.assert_allclose(encode(encoder, TEXTS, side=side), theirs(TEXTS), atol=2e-5)
     assert prompt_of(load_encoder(base), "query") == ""
@@ -218,7 +208,7 @@ def test_a_search_puts_the_prompts_of_both_sides(prompted, base, tmp_path):
     from selfsent.index import Index, write_index
     from selfsent.search import encode_to_file, search
 
-    encoder, peer, corpus = load_encoder(prompted), peer_of(prompted), read_corpus(TEXTS)
+    encoder, peer, corpus = load_encoder(prompted), tiny.peer(prompted), read_corpus(TEXTS)
     queries, documents = peer.encode_query(TEXTS[:2]), peer.encode_document(TEXTS)
     unit = [vectors / np.linalg.norm(vectors, axis=1, keepdims=True) for vectors in (queries, documents)]
     expected = np.sort(unit[0] @ unit[1].T)[:, ::-1][:, :3]
@@ -241,7 +231,7 @@ def test_a_search_puts_the_prompts_of_both_sides(prompted, base, tmp_path):
 def test_batches_take_the_prompt(prompted):
     from selfsent.encoding import BatchEncoder
 
-    expected = peer_of(prompted).encode_document(TEXTS)
+    expected = tiny.peer(prompted).encode_document(TEXTS)
     np.testing.assert_allclose(BatchEncoder(prompted, prompt="document").vectors(TEXTS), expected, atol=2e-5)
 
 
@@ -279,36 +269,25 @@ def test_a_layout_of_version_2_is_read_as_today(base, tmp_path):
 
 
 def test_dense_layers_and_norms_behind_the_pooling_stay(base, tmp_path):
-    from sentence_transformers import SentenceTransformer
     from sentence_transformers.base.modules import Dense
     from sentence_transformers.sentence_transformer.modules import LayerNorm, Normalize, Pooling, Transformer
 
     torch.manual_seed(0)
     norm = LayerNorm(12)
     torch.nn.init.normal_(norm.norm.weight)
-    modules = [
-        Transformer(str(base)),
-        Pooling(tiny.SIZE, "mean"),
-        Dense(tiny.SIZE, 12),
-        norm,
-        Dense(12, 20),
-        Normalize(),
-    ]
-    SentenceTransformer(modules=modules, device="cpu").save(str(tmp_path / "model"), create_model_card=False)
+    behind = Dense(tiny.SIZE, 12), norm, Dense(12, 20), Normalize()
+    tiny.save_modules(tmp_path / "model", Transformer(str(base)), Pooling(tiny.SIZE, "mean"), *behind)
     assert load_encoder(tmp_path / "model").embedding_size == 20
     assert_the_same(tmp_path / "model", tmp_path / "again")
 
 
 def test_a_router_is_asked_as_the_peer_asks_it(base_of, tmp_path):
-    from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Pooling, Router, Transformer
-
-    from selfsent.scorers.load_scorer import load_scorer
 
     routes = [[Transformer(str(base_of(name))), Pooling(tiny.SIZE, "mean")] for name in ("bert", "distilbert")]
     router = Router.for_query_document(query_modules=routes[0], document_modules=routes[1])
-    SentenceTransformer(modules=[router], device="cpu").save(str(tmp_path), create_model_card=False)
-    peer = peer_of(tmp_path)
+    tiny.save_modules(tmp_path, router)
+    peer = tiny.peer(tmp_path)
     asked, held = load_scorer(str(tmp_path)).query_document_vectors(TEXTS[:2], TEXTS, search=True)
     for found, expected in ((asked, peer.encode_query(TEXTS[:2])), (held, peer.encode_document(TEXTS))):
         unit = expected / np.linalg.norm(expected, axis=1, keepdims=True)

@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 
+import tiny
 from selfsent.augment.translate import marian
 from selfsent.errors import BaseEncoderError, HubFallbackWarning
 from selfsent.integrity import embed_checksum
@@ -165,9 +166,8 @@ def test_json_that_is_nested_too_deep_is_one_line(base_of, tmp_path, name):
 
 def test_a_translator_s_code_is_neither_run_nor_asked_about(base_of, tmp_path, monkeypatch):
     folder = shutil.copytree(base_of("bert"), tmp_path / "evil")
-    about = json.loads((folder / "config.json").read_text())
     code = {"auto_map": {"AutoConfig": "evil.Evil", "AutoModelForSeq2SeqLM": "evil.Evil"}, "model_type": "evil"}
-    (folder / "config.json").write_text(json.dumps({**about, **code}))
+    tiny.change_json(folder / "config.json", **code)
     (folder / "evil.py").write_text("raise SystemExit('run')")
     monkeypatch.setattr("builtins.input", lambda *_: pytest.fail("a question that waits for an answer"))
     with pytest.raises(BaseEncoderError, match="cannot be loaded as a translator"):
@@ -179,12 +179,10 @@ def test_damaged_weights_are_named_before_they_are_loaded(base_of, tmp_path):
     embed_checksum(model)
     assert resolve(model) == model
     file = model / "model.safetensors"
-    data = bytearray(file.read_bytes())
-    data[-5] ^= 4
-    file.write_bytes(bytes(data))
+    tiny.flip_bit(file, -5)
     with pytest.raises(BaseEncoderError, match=r"model\.safetensors is damaged: it is not as it was written"):
         resolve(model)
-    file.write_bytes(bytes(data[:1000]))
+    file.write_bytes(file.read_bytes()[:1000])
     with pytest.raises(BaseEncoderError, match="is damaged"):
         Plan.resolve(get_method("mlm"), model)
 

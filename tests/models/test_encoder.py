@@ -32,7 +32,7 @@ def test_vectors_are_those_of_sentence_transformers(name, base_of, tmp_path):
     directory = base_of(name)
     if name == "bart":  # of the whole checkpoint it reads the decoder's states
         load_encoder(directory).save(directory := tmp_path / "half")
-    reference = SentenceTransformer(str(directory), device="cpu", local_files_only=True)
+    reference = tiny.peer(directory)
     for pooling in POOLINGS:
         model = load_encoder(base_of(name), pooling)
         assert model.states.runs_packed == (name not in PADDED)
@@ -131,8 +131,7 @@ def with_cut_weights(directory):
 
 def with_configuration(**change):
     def spoil(directory):
-        config = json.loads((directory / "config.json").read_text())
-        (directory / "config.json").write_text(json.dumps({**config, **change}))
+        tiny.change_json(directory / "config.json", **change)
         (directory / "code.py").write_text("raise SystemExit('code of a model was run')")
 
     return spoil
@@ -160,8 +159,7 @@ def test_a_spoilt_base_is_refused_in_one_line(spoil, base_of, tmp_path, monkeypa
 
 
 def test_an_unknown_pooling_is_refused(base_of, tmp_path):
-    modules = [Transformer(str(base_of("bert"))), Pooling(tiny.SIZE, "weightedmean")]
-    SentenceTransformer(modules=modules, device="cpu").save(str(tmp_path / "odd"), create_model_card=False)
+    tiny.save_modules(tmp_path / "odd", Transformer(str(base_of("bert"))), Pooling(tiny.SIZE, "weightedmean"))
     with pytest.raises(BaseEncoderError, match="weightedmean"):
         load_encoder(tmp_path / "odd")
     assert load_encoder(tmp_path / "odd", "mean").pooling == "mean"
@@ -188,7 +186,7 @@ def test_a_base_without_a_token_to_pad_with_makes_a_model_that_pads(base_of, tmp
     assert model.tokenizer.pad_token == "</s>"
     model.save(tmp_path / "saved")
     texts = [text for text in SENTENCES if text]
-    reference = SentenceTransformer(str(tmp_path / "saved"), device="cpu", local_files_only=True)
+    reference = tiny.peer(tmp_path / "saved")
     assert_same(encode(model, texts), reference.encode(texts))
 
 

@@ -86,14 +86,13 @@ def test_memory_is_linear_in_the_tokens(kind, dropout, tmp_path):
 
 @pytest.mark.parametrize("kind", WINDOWED)
 def test_long_texts_have_the_vectors_of_plain_sentence_transformers(kind, tmp_path):
-    from sentence_transformers import SentenceTransformer
 
     base = long_base(tmp_path, kind)
     texts = [" ".join(tiny.make_sentences(count, seed=count)) for count in (30, 60, 64)]
     model = load_encoder(base, "mean")
     lengths = [len(ids) for ids in model.tokenizer(texts)["input_ids"]]
     assert lengths[0] < 1024 < lengths[1] < lengths[2]
-    plain = SentenceTransformer(str(base), device="cpu").encode(texts)
+    plain = tiny.peer(base).encode(texts)
     np.testing.assert_allclose(encode(model, texts), plain, atol=1e-4)
 
 

@@ -9,7 +9,7 @@ from safetensors import safe_open
 import tiny
 from selfsent import train
 from selfsent.data.corpus import read_corpus
-from selfsent.errors import BaseEncoderError, SettingsError
+from selfsent.errors import BaseEncoderError, HubFallbackWarning, SettingsError
 from selfsent.models.bases import known_elsewhere, weights_digest
 from selfsent.models.encoding import encode
 from selfsent.models.loading import load_encoder
@@ -44,7 +44,6 @@ def test_an_adapter_is_the_sum_of_its_equation(base_of):
 
 @pytest.mark.parametrize("architecture", some(tiny.ARCHITECTURES, soon=["bert", "modernbert", "qwen3", "gte", "bart"]))
 def test_merged_saved_and_read_by_plain_sentence_transformers(architecture, base_of, tmp_path):
-    from sentence_transformers import SentenceTransformer
 
     base = base_of(architecture)
     model = adapted(base)
@@ -60,7 +59,7 @@ def test_merged_saved_and_read_by_plain_sentence_transformers(architecture, base
     for folder in ("adapter", "merged"):
         for found in (
             encode(load_encoder(tmp_path / folder), SENTENCES),
-            SentenceTransformer(str(tmp_path / folder), device="cpu").encode(SENTENCES),
+            tiny.peer(tmp_path / folder).encode(SENTENCES),
         ):
             np.testing.assert_allclose(found, vectors, atol=2e-5, err_msg=folder)
     kept = load_encoder(tmp_path / "adapter", keep_adapter=True)
@@ -77,9 +76,8 @@ def test_an_adapter_that_transformers_alone_wrote_is_read(base_of, tmp_path):
 
 
 def peer_vectors(folder):
-    from sentence_transformers import SentenceTransformer
 
-    return SentenceTransformer(str(folder), device="cpu", local_files_only=True).encode(SENTENCES)
+    return tiny.peer(folder).encode(SENTENCES)
 
 
 @pytest.mark.parametrize(
@@ -295,8 +293,7 @@ def test_what_cannot_be_is_refused_in_one_line(options, why, base_of, tmp_path):
 )
 def test_an_adapter_of_another_kind_is_refused(changes, why, base_of, tmp_path):
     adapted(base_of("bert")).save(tmp_path / "adapter")
-    path = tmp_path / "adapter/adapter_config.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+    tiny.change_json(tmp_path / "adapter/adapter_config.json", **changes)
     with pytest.raises(BaseEncoderError, match=why):
         load_encoder(tmp_path / "adapter")
 
@@ -311,9 +308,7 @@ def test_an_adapter_in_a_pickle_or_damaged_is_refused(base_of, tmp_path):
             shutil.copy(base_of("bert") / beside, tmp_path / "pickled")
         with pytest.raises(BaseEncoderError, match="is a pickle"):
             load_encoder(tmp_path / "pickled")
-    content = bytearray(path.read_bytes())
-    content[-5] ^= 1
-    path.write_bytes(content)
+    tiny.flip_bit(path, -5)
     with pytest.raises(BaseEncoderError, match="is damaged"):
         load_encoder(tmp_path / "run")
 
@@ -334,9 +329,9 @@ def test_a_peft_that_is_too_old_for_transformers_is_told(base_of, tmp_path, monk
 
 def test_an_adapter_names_a_hub_id_or_an_absolute_path(base_of, monkeypatch):
     base = base_of("bert")
-    monkeypatch.setattr("selfsent.models.bases._from_hub", lambda name: base)
-    monkeypatch.setattr("selfsent.models.bases._warn_of_hub", lambda name: None)
-    assert known_elsewhere("someone/bert") == "someone/bert"
+    monkeypatch.setattr("huggingface_hub.snapshot_download", lambda name, **how: str(base))
+    with pytest.warns(HubFallbackWarning):
+        assert known_elsewhere("someone/adapted-bert") == "someone/adapted-bert"
     assert known_elsewhere(str(base)) == str(base)
     monkeypatch.chdir(base.parent)
     assert known_elsewhere(base.name) == str(base)

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from sentence_transformers import SentenceTransformer
 
+import tiny
 from selfsent.data.vector_files import unit
 from selfsent.models.bases import BUNDLED, MULTILINGUAL, resolve, table_for
 from selfsent.models.encoding import encode
@@ -35,7 +35,7 @@ def test_a_translation_is_the_nearest_sentence(language, table):
 
 def test_the_peer_reads_the_same_vectors(table):
     texts = [text for some in SENTENCES.values() for text in some] + ["İNTERNET", "ﬁle", "", "😀 !!!"]
-    peer = SentenceTransformer(str(resolve(MULTILINGUAL)), device="cpu").float().encode(texts)
+    peer = tiny.peer(resolve(MULTILINGUAL)).float().encode(texts)
 
     np.testing.assert_allclose(encode(table, texts), peer, atol=1e-6)
 

@@ -48,19 +48,19 @@ def test_vectors_are_means_and_those_of_sentence_transformers(table):
     model = load_encoder(table)
     found = encode(model, TEXTS)
     assert found == pytest.approx(np.stack([by_hand(model, text) for text in TEXTS]), abs=1e-6)
-    assert found == pytest.approx(SentenceTransformer(str(table), device="cpu").encode(TEXTS), abs=1e-6)
+    assert found == pytest.approx(tiny.peer(table).encode(TEXTS), abs=1e-6)
     packed = tiny.pack([model.tokenizer(text)["input_ids"] for text in TEXTS[:9]])
     assert model(packed).detach().numpy() == pytest.approx(found[:9], abs=1e-6)
     assert model.pool(model.token_vectors(packed), packed).detach().numpy() == pytest.approx(found[:9], abs=1e-6)
 
 
 def test_what_is_behind_the_table_is_kept(table, tmp_path):
-    unit = SentenceTransformer(str(table), device="cpu")
+    unit = tiny.peer(table)
     unit.append(Normalize())
     unit.save(str(tmp_path / "unit"))
     assert PlainTable.read(tmp_path / "unit") is None
     selfsent.train(TEXTS, method="whitening", base=tmp_path / "unit", output=tmp_path / "run")
-    ordinary = SentenceTransformer(str(tmp_path / "run" / "model"), device="cpu")
+    ordinary = tiny.peer(tmp_path / "run" / "model")
     assert [type(module).__name__ for module in ordinary] == ["StaticEmbedding", "Normalize", "Dense"]
     assert encode(load_encoder(tmp_path / "run"), TEXTS) == pytest.approx(ordinary.encode(TEXTS), abs=1e-5)
 
@@ -145,21 +145,6 @@ def test_a_linear_map_becomes_part_of_the_table(table):
     assert encode(model, TEXTS) == pytest.approx(expected, abs=1e-5)
 
 
-def test_the_layout_of_model2vec(tmp_path):
-    """Rows are shared by tokens and weighted, and vectors get length 1 where the configuration says so."""
-    tokenizer, draw = tiny.make_tokenizer().backend_tokenizer, np.random.default_rng(0)
-    size = tokenizer.get_vocab_size()
-    rows = draw.normal(size=(10, 8)).astype(np.float32)
-    mapping, weights = draw.integers(10, size=size), draw.uniform(size=size).astype(np.float32)
-    save_file({"embeddings": rows, "mapping": mapping, "weights": weights}, tmp_path / "model.safetensors")
-    tokenizer.save(str(tmp_path / "tokenizer.json"))
-    (tmp_path / "config.json").write_text(json.dumps({"model_type": "model2vec", "normalize": True}))
-    model = load_encoder(tmp_path)
-    ids = tokenizer.encode(TEXTS[0], add_special_tokens=False).ids
-    mean = (rows[mapping[ids]] * weights[ids][:, None]).mean(0)
-    assert encode(model, TEXTS[:1])[0] == pytest.approx(mean / np.linalg.norm(mean), abs=1e-6)
-
-
 def of_model2vec(directory, tokenizer, **weights):
     save_file(weights, directory / "model.safetensors")
     tokenizer.save(str(directory / "tokenizer.json"))
@@ -226,16 +211,6 @@ def test_a_cross_encoder_whose_tokenizer_outgrew_it_is_told_at_loading(base_of, 
     tokenizer.save(str(path))
     with pytest.raises(BaseEncoderError, match="its tokenizer numbers tokens up to"):
         load_scorer(str(tmp_path / "scorer"))
-
-
-def test_saved_truncation_and_half_precision(table, tmp_path):
-    model = SentenceTransformer(str(table), device="cpu").half()
-    model[0].tokenizer.enable_truncation(3)
-    model.save(str(tmp_path / "short"))
-    short = load_encoder(tmp_path / "short")
-    assert short.table.weight.dtype == torch.float32
-    reference = SentenceTransformer(str(tmp_path / "short"), device="cpu").float()
-    assert encode(short, TEXTS) == pytest.approx(reference.encode(TEXTS), abs=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -309,11 +284,10 @@ def files(directory: Path) -> dict[str, bytes]:
     return {str(path.relative_to(directory)): path.read_bytes() for path in directory.rglob("*") if path.is_file()}
 
 
-def test_vectors_fingerprint_and_files_are_those_of_sentence_transformers(table, tmp_path):
+def test_fingerprint_and_files_are_those_of_sentence_transformers(table, tmp_path):
     model = load_encoder(table)
     assert isinstance(model.sentence_transformer, PlainTable)
-    ordinary = SentenceTransformer(str(table), device="cpu")
-    assert encode(model, TEXTS) == pytest.approx(ordinary.encode(TEXTS), abs=1e-6)
+    ordinary = tiny.peer(table)
     assert fingerprint(model) == fingerprint(StaticEncoder(ordinary))
     assert model.embedding_size == ordinary.get_embedding_dimension()
     model.save(tmp_path / "saved")
@@ -327,17 +301,16 @@ def test_what_is_appended_is_saved_with_it(table, tmp_path):
     model.sentence_transformer.append(Dense(width, 3))
     model.save(tmp_path / "saved")
     assert model.embedding_size == 3
-    ordinary = SentenceTransformer(str(tmp_path / "saved"), device="cpu")
+    ordinary = tiny.peer(tmp_path / "saved")
     assert ordinary.encode(TEXTS) == pytest.approx(encode(model, TEXTS), abs=1e-6)
 
 
 @pytest.mark.parametrize("about", [{"prompts": {"q": "find: "}, "default_prompt_name": "q"}, {"truncate_dim": 8}])
 def test_whatever_else_is_configured_is_left_to_sentence_transformers(base_of, tmp_path, about):
     shutil.copytree(base_of("static"), tmp_path / "table")
-    config = tmp_path / "table" / "config_sentence_transformers.json"
-    config.write_text(json.dumps({**json.loads(config.read_text()), **about}))
+    tiny.change_json(tmp_path / "table" / "config_sentence_transformers.json", **about)
     assert PlainTable.read(tmp_path / "table") is None
-    ordinary = SentenceTransformer(str(tmp_path / "table"), device="cpu")
+    ordinary = tiny.peer(tmp_path / "table")
     assert encode(load_encoder(tmp_path / "table"), TEXTS) == pytest.approx(ordinary.encode(TEXTS), abs=1e-6)
 
 
@@ -349,7 +322,7 @@ def test_saving_a_table_alone_imports_no_sentence_transformers(tmp_path):
         "assert 'sentence_transformers' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code, str(tmp_path / "saved")], check=True)
-    ordinary = SentenceTransformer(str(tmp_path / "saved"), device="cpu")
+    ordinary = tiny.peer(tmp_path / "saved")
     assert ordinary.encode(TEXTS) == pytest.approx(encode(load_encoder("bundled"), TEXTS), abs=1e-6)
 
 

@@ -42,7 +42,7 @@ def layout(kind, table, folder):
         (folder / "config.json").write_text('{"model_type": "model2vec", "normalize": true}')
         folded = rows.float()[mapping] * weights[:, None]
         return SentenceTransformer(modules=[StaticEmbedding(tokenizer, folded), Normalize()], device="cpu")
-    peer = SentenceTransformer(str(table), device="cpu")
+    peer = tiny.peer(table)
     if kind == "normalised":
         peer.append(Normalize())
     torch.manual_seed(0)
@@ -56,7 +56,7 @@ def layout(kind, table, folder):
         weights = load_file(folder / "model.safetensors")
         short = {name: weight.to(getattr(torch, kind)) for name, weight in weights.items()}
         save_file(short, folder / "model.safetensors")
-        peer = SentenceTransformer(str(folder), device="cpu").float()
+        peer = tiny.peer(folder).float()
     if kind == "cut":
         peer[0].tokenizer.enable_truncation(3)
         peer.save(str(folder))
@@ -92,12 +92,13 @@ def test_vectors_are_those_of_sentence_transformers(table, tmp_path, kind):
     assert encode(found, TEXTS, side="document") == pytest.approx(peer.encode_document(TEXTS), abs=1e-6)
 
 
-@pytest.mark.parametrize("kind", ["plain", "normalised", "mapped", "float16", "cut", "model2vec"])
+@pytest.mark.parametrize("kind", ["plain", "normalised", "mapped", "float16", "cut", "model2vec", "model2vec of bytes"])
 def test_it_is_the_encoder_that_is_trained(table, tmp_path, kind):
     """One fingerprint, so that an index of either is searched with the other; and the same tokens and sizes."""
     layout(kind, table, tmp_path / "model")
     light, heavy = open_table(tmp_path / "model"), load_encoder(tmp_path / "model")
     assert fingerprint(light) == fingerprint(heavy)
+    assert heavy.table.weight.dtype == torch.float32
     assert (light.embedding_size, light.vocabulary_size) == (heavy.embedding_size, heavy.vocabulary_size)
     assert token_ids(light, TEXTS) == token_ids(heavy, TEXTS)
     assert encode(light, TEXTS) == pytest.approx(encode(heavy, TEXTS), abs=3e-6)
@@ -129,7 +130,7 @@ def test_a_twin_is_cut_alone(table):
 
 
 def test_what_is_not_known_needs_torch(table, tmp_path, base_of):
-    peer = SentenceTransformer(str(table), device="cpu")
+    peer = tiny.peer(table)
     peer.append(Dense(peer.get_embedding_dimension(), 4, activation_function=torch.nn.GELU()))
     peer.save(str(tmp_path / "odd"))
     assert open_table(tmp_path / "odd") is None

@@ -81,7 +81,9 @@ def test_limits_of_the_process_are_left_alone(read, write):
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet", ".txt"])
 def test_many_rows(suffix, read, write):
     texts = [f"sentence number {n}" for n in range(20_000)]
-    assert read(write(f"x{suffix}", encoded(suffix, texts))).texts() == texts
+    corpus = read(write(f"x{suffix}", encoded(suffix, texts)))
+    assert corpus.texts() == texts
+    assert corpus.fingerprint == read(texts).fingerprint, "it depends on the batches in which a file is read"
 
 
 def test_a_line_of_50_megabytes_is_cut_in_bounded_memory(read, write):
@@ -157,7 +159,7 @@ def test_bad_files_get_one_line_with_file_and_place(name, read, write, tmp_path)
 def test_a_bad_later_file_is_found_before_the_first_is_read(read, write, tmp_path, monkeypatch):
     write("d/a.txt", "one\ntwo\n")
     write("d/b.csv", "id\n1\n")
-    monkeypatch.setattr("selfsent.data.corpus.build._Builder.add", lambda self, batch: pytest.fail("reading began"))
+    monkeypatch.setattr("selfsent.data.corpus.writer.TableFile.append", lambda *given: pytest.fail("reading began"))
     with pytest.raises(CorpusError, match=r"b\.csv: no column"):
         read(tmp_path / "d")
 
@@ -210,9 +212,9 @@ class TestBombs:
 
 def test_a_file_of_open_quotes_takes_no_square(read, write):
     for opening in ('"a', '"""', '""x'):
-        lines = f"{opening}\n" * 2 + '""x\n' * 100_000
+        lines = f"{opening}\n" * 2 + '""x\n' * 30_000
         assert len(read(write("x.tsv", f"text\n{lines}end\n")).texts()) > 1
-    assert read(write("y.tsv", "text\ta\n" + 'x\t"\n' * 50_000 + "end\t1\n")).texts() == ["x", "end"]
+    assert read(write("y.tsv", "text\ta\n" + 'x\t"\n' * 30_000 + "end\t1\n")).texts() == ["x", "end"]
 
 
 WIDE = 9007199254740993

@@ -1,4 +1,5 @@
 from collections import Counter
+from functools import cache
 
 import numpy as np
 import pytest
@@ -20,16 +21,23 @@ def documents(request):
     return Documents(np.random.default_rng(1).permutation(NUMBERS))
 
 
+@cache
+def places_of(documents):
+    """The document of each row, and its place there."""
+    numbers = documents.numbers.tolist()
+    return [(number, numbers[:row].count(number)) for row, number in enumerate(numbers)]
+
+
 def read(documents, passage, key=0, rows=ROWS):
     """What the passage reads of each row: its document, its place there, and the places read."""
     rows_read, counts = passage(rows, key, documents)
-    places = {}
-    for row, number in enumerate(documents.numbers):
-        places[row] = (number, sum(documents.numbers[:row] == number))
-    found = []
-    for row, part in zip(rows, np.split(rows_read, np.cumsum(counts)[:-1]), strict=True):
-        assert {documents.numbers[other] for other in part} <= {documents.numbers[row]}, "another document"
-        found.append((*places[row], [places[other][1] for other in part]))
+    places, found, begin = places_of(documents), [], 0
+    for row, count in zip(rows.tolist(), counts.tolist(), strict=True):
+        part = [places[other] for other in rows_read[begin : begin + count].tolist()]
+        assert {number for number, _ in part} <= {places[row][0]}, "another document"
+        found.append((*places[row], [place for _, place in part]))
+        begin += count
+    assert begin == len(rows_read)
     return found
 
 
