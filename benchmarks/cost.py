@@ -50,7 +50,7 @@ def write_sentences(sources: list[str], count: int, folder: Path) -> None:
 
     documents.txt has 20 to a document, text.txt no documents: reading it is not followed by scoring.
     """
-    corpus = read_corpus(sources, cache=folder / "source")
+    corpus = read_corpus([Path(source) for source in sources], cache=folder / "source")  # strings would be texts
     written = 0
     with (folder / "text.txt").open("w") as plain, (folder / "documents.txt").open("w") as documents:
         for turn in itertools.count(1):

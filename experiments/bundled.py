@@ -21,7 +21,6 @@ from typing import Any
 
 import numpy as np
 import torch
-import zstandard
 from sentence_transformers import SentenceTransformer
 from tokenizers import Tokenizer
 from torch import Tensor
@@ -30,7 +29,7 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))  # what benchmarks and experiments share
 from cut_teacher import cut
-from free_text import TITLED
+from gathering import SOURCES, TITLED, documents
 from sides import base_of
 
 import selfsent
@@ -38,39 +37,8 @@ from selfsent.files import atomic_directory, write_json, write_text
 from selfsent.lexical.hybrid import SEARCH_FILE
 from selfsent.models.loading import load_encoder
 
-SOURCES = {
-    "dialogue": (62_000, 0, 0),
-    "short-sentences": (54_000, 0, 0),
-    "captions": (31_000, 0, 0),
-    "queries": (24_000, 0, 0),
-    "novels-100english": (25_000, 1_500, 0),
-    "novels-eltec": (15_000, 0, 0),
-    "law-dc-code": (6_000, 0, 0),
-    "medical-medquad": (24_000, 4_000, 5_000),
-    "openstax": (60_000, 12_000, 9_000),
-    "arxiv": (22_000, 7_000, 8_000),
-    "digital-gov": (20_000, 4_000, 1_500),
-    "factbook": (9_000, 0, 0),
-    "iis-docs": (12_000, 2_500, 1_500),
-    "tech-docs": (8_000, 1_500, 0),
-    "nltk-mix": (6_000, 1_500, 0),
-    "press": (30_000, 4_000, 0),
-    "openstax-2": (15_000, 3_000, 2_000),
-    "databases": (6_000, 1_000, 0),
-    "drivers": (6_000, 1_500, 0),
-    "bsd-man": (4_000, 800, 0),
-    "jargon": (5_000, 0, 0),
-}
-"""Sentences, passages and titles of each source in the sample, where it has as many."""
-SHORT = ("dialogue", "short-sentences", "captions", "queries")
-"""Sources of the sample of short sentences, which the encoder reads last."""
 PASSAGE = 90
 """Words of a passage."""
-FOR_RAW = (
-    *("dialogue", "short-sentences", "captions", "novels-100english", "novels-eltec", "medical-medquad", "openstax"),
-    *("openstax-2", "arxiv", "digital-gov", "factbook", "nltk-mix", "press", "tech-docs", "law-dc-code"),
-)
-"""Sources of the encoder from text alone."""
 BLOCK = 95
 """Words of a text that it reads."""
 ALONE = {"batch_size": 32, "embedding_rate": 0.0, "steps": 1_697}
@@ -89,12 +57,6 @@ QUIET = 1 / 64
 """By which the vectors of a table's tokens without letters are multiplied: half precision holds that exactly."""
 
 
-def documents(text: Path, name: str) -> list[list[str]]:
-    """The documents of a source."""
-    with zstandard.open(text / f"{name}.txt.zst", "rt", encoding="utf-8") as file:
-        return [part.splitlines() for part in file.read().split("\n\n") if part.strip()]
-
-
 def passage(lines: list[str], draw: np.random.Generator) -> str:
     """Two to five neighbouring lines, as far as they are no longer than a passage."""
     first = draw.integers(max(1, len(lines) - 1))
@@ -110,7 +72,7 @@ def passage(lines: list[str], draw: np.random.Generator) -> str:
 def blocks(text: Path) -> list[str]:
     """All lines for the encoder from text alone, one behind the other, in texts of as many words as it reads."""
     found: list[str] = []
-    for name in FOR_RAW:
+    for name in SOURCES["raw"]:
         kept, words = list[str](), 0
         for line in itertools.chain.from_iterable(documents(text, name)):
             if kept and words + len(line.split()) > BLOCK:
@@ -127,7 +89,7 @@ def sample(text: Path, output: Path) -> None:
     draw = np.random.default_rng(0)
     texts: list[str] = []
     short: list[str] = []
-    for name, (sentences, passages, titles) in SOURCES.items():
+    for name, (sentences, passages, titles) in SOURCES["encoder"].items():
         titled = [(part[0] if name in TITLED else "", part[name in TITLED :]) for part in documents(text, name)]
         lines = [line for _, part in titled for line in part]
         long = [part for _, part in titled if len(part) > 1]
@@ -136,7 +98,7 @@ def sample(text: Path, output: Path) -> None:
         if name in TITLED:
             known = list(dict.fromkeys(title for title, _ in titled))
             texts += [known[row] for row in draw.permutation(len(known))[:titles]]
-        if name in SHORT:
+        if name in SOURCES["short"]:
             short += lines
     for place, found in (("sample.txt", texts), ("short.txt", short)):
         found = list(dict.fromkeys(found))

@@ -31,9 +31,9 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))  # what benchmarks and experiments share
-from bundled import both_ways, documents, passage, quiet, rounded, save_half, start
-from free_text import TITLED, Evaluated
-from manuals import TITLED_MANUALS
+from bundled import both_ways, passage, quiet, rounded, save_half, start
+from free_text import Evaluated
+from gathering import SOURCES, TITLED, documents
 from sides import base_of
 from tokenizers import Tokenizer
 from torch import Tensor
@@ -43,39 +43,6 @@ from selfsent.data.vector_files import unit
 from selfsent.files import write_text
 from selfsent.scorers.load_scorer import load_scorer
 
-SOURCES = {
-    "captions": (12_000, 0, 0, 0),
-    "queries": (23_000, 0, 0, 0),
-    "short-sentences": (14_000, 0, 0, 0),
-    "dialogue": (24_000, 1_200, 0, 3_000),
-    "novels-100english": (1_500, 150, 0, 1_500),
-    "novels-eltec": (700, 50, 0, 1_500),
-    "law-dc-code": (700, 50, 0, 500),
-    "medical-medquad": (4_500, 1_200, 1_500, 3_000),
-    "openstax": (16_000, 5_000, 4_000, 8_500),
-    "arxiv": (6_000, 1_600, 4_000, 3_000),
-    "digital-gov": (4_000, 1_100, 500, 2_000),
-    "factbook": (1_500, 0, 0, 400),
-    "iis-docs": (2_300, 700, 400, 700),
-    "tech-docs": (3_000, 750, 0, 1_200),
-    "nltk-mix": (2_500, 250, 0, 2_500),
-    "x-org": (7_000, 1_900, 0, 1_500),
-    "tcl-tk": (1_500, 450, 0, 500),
-    "bsd-man": (4_500, 900, 0, 1_500),
-    "jargon": (5_000, 800, 0, 1_500),
-    "kicad": (2_300, 500, 0, 300),
-    "ntp": (600, 50, 0, 100),
-    "databases": (2_000, 500, 0, 700),
-    "drivers": (6_000, 1_500, 2_000, 1_500),
-    "boards": (3_000, 700, 0, 500),
-    "crypto": (2_500, 500, 0, 400),
-    "graphics": (1_100, 280, 0, 200),
-    "press": (8_000, 1_500, 0, 6_000),
-    "wordnet": (30_000, 0, 0, 0),
-    "wordnet-said": (12_000, 0, 0, 0),
-    "made": (12_000, 0, 0, 0),
-}
-"""Sentences, passages, titles and whole passages of each source, where it has as many."""
 WORDS = (3, 25)
 """Words of a sentence: short ones say more about each word, and are cheap to read for a teacher."""
 WHOLE = (50, 110)
@@ -125,8 +92,8 @@ def whole_passages(parts: list[list[str]], count: int, draw: np.random.Generator
 
 def drawn(text: Path, name: str, draw: np.random.Generator) -> tuple[list[str], list[str]]:
     """Sentences, passages and titles of a source; and whole passages."""
-    sentences, passages, titles, whole = SOURCES[name]
-    has_title = name in (*TITLED, *TITLED_MANUALS)
+    sentences, passages, titles, whole = SOURCES["table"][name]
+    has_title = name in (*TITLED, *SOURCES["titled_manuals"])
     parts = [(part[0] if has_title else "", part[has_title:]) for part in documents(text, name)]
     lines = [line for _, part in parts for line in part if WORDS[0] <= len(line.split()) <= WORDS[1]]
     long = [part for _, part in parts if len(part) > 1]
@@ -141,7 +108,7 @@ def sample(text: Path, data: Path, items: Path) -> None:
     """Texts of each source that has none yet, less what is evaluated on."""
     items.mkdir(parents=True, exist_ok=True)
     evaluated = Evaluated(data)
-    for name in SOURCES:
+    for name in SOURCES["table"]:
         place, draw = items / f"{name}.txt", np.random.default_rng(zlib.crc32(name.encode()))
         if not place.is_file():
             both = (items / f"{name}{PASSAGES}.txt", place)

@@ -7,68 +7,28 @@ sources that the log names, of which the free parts are taken: Topical-Chat and 
 Common Voice of `short-sentences`, 18F and PEPs of `tech-docs`, the presidents' speeches of `nltk-mix`. DATA is the
 folder of evaluation sets: what equals a text of theirs, or shares four fifths of its words, is left out. OUT gets
 NAME.txt.zst for each source: a sentence a line, an empty line behind each document, whose first line is its title in
-the sources of `TITLED`. What is there stays.
+the sources that `titled` names. What is there stays.
 
-OpenStax's books were CC BY 4.0 until 2025; the commits named here are of that time, with that licence beside the text.
+OpenStax's books were CC BY 4.0 until 2025; the commits named in sources.yaml are of that time, with that licence beside
+the text.
 """
 
 from __future__ import annotations
 
 import argparse
 import html
-import io
 import json
 import re
-import subprocess
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import zstandard
+from gathering import SOURCES, TITLED, Document, documents, files, shown, write_documents
 
-OPENSTAX = {
-    "american-government": "dd9a37728e80",
-    "anatomy-physiology": "6bc3d51a784f",
-    "astronomy": "51cdcce0873a",
-    "business-ethics": "21122d7c873e",
-    "chemistry-bundle": "0da3cc749045",
-    "college-physics-bundle": "640c19ddd1a1",
-    "college-success": "695b838a0a0d",
-    "entrepreneurship": "9c67d18c5faa",
-    "introduction-anthropology": "6cb07defded1",
-    "introduction-business": "9d3b8c44e456",
-    "introduction-philosophy": "ec2804507cf9",
-    "introduction-political-science": "91f18d924899",
-    "introduction-sociology": "29a2b97e9520",
-    "introductory-statistics-bundle": "0132dbf622a6",
-    "microbiology": "b575f6711aaa",
-    "principles-economics-bundle": "d0e5fcf6df93",
-    "principles-finance": "e1283a2ffc06",
-    "principles-marketing": "deb6e19777dc",
-    "psychology": "2fbf5482e97a",
-    "university-physics-bundle": "aa8a43ef55af",
-    "us-history": "292ce0459687",
-    "world-history": "dbe4cb6de157",
-}
-"""Books of openstax/osbooks-NAME, and their last commit before the licence became CC BY-NC-SA."""
-SHARED = {
-    "medical-medquad": None,
-    "novels-100english": None,
-    "novels-eltec": None,
-    "law-dc-code": None,
-    "dialogue": [(0, 1705), (7845, None)],
-    "short-sentences": [(0, 2713)],
-    "tech-docs": [(0, 359), (409, None)],
-    "nltk-mix": [(2442, 2596), (3572, 4026)],
-}
-"""Sources of TEXT, and the documents of them that are free."""
-TITLED = ("openstax", "arxiv", "digital-gov", "factbook", "iis-docs", "medical-medquad")
-"""Sources whose documents begin with a title or a question."""
 ABBREVIATIONS = re.compile(r"(?:\b(?:Dr|Mr|Mrs|Ms|St|vs|No|Fig|Eq|al|etc|e\.g|i\.e|U\.S|cf|approx|Inc|Co|[A-Z]))\.$")
 """After which a sentence goes on."""
-
-Document = list[str]
 
 
 def sentences(text: str) -> Document:
@@ -96,30 +56,9 @@ def plain(markup: str) -> str:
     return re.sub(r"\s+([,.;:?!)])", r"\1", " ".join(text.replace("()", " ").split()))
 
 
-def files(clone: Path, commit: str, *under: str, end: str = "") -> Iterator[tuple[str, str]]:
-    """Paths and texts of a commit's files below folders, but for those that the clone lacks."""
-    git = ["git", "-C", str(clone)]
-    names = subprocess.check_output([*git, "ls-tree", "-r", "--name-only", commit, *under], text=True).splitlines()
-    wanted = [name for name in names if name.endswith(end)]
-    asked = "".join(f"{commit}:{name}\n" for name in wanted)
-    told = io.BytesIO(
-        subprocess.run([*git, "cat-file", "--batch"], input=asked.encode(), capture_output=True, check=True).stdout
-    )
-    for name in wanted:
-        head = told.readline().split()
-        if head[-1] != b"missing":
-            yield name, told.read(int(head[-1])).decode("utf-8", "replace")
-            told.readline()
-
-
-def shown(clone: Path, path: str) -> str:
-    """The text of a file in a clone's newest commit."""
-    return subprocess.check_output(["git", "-C", clone, "show", f"HEAD:{path}"], text=True)
-
-
 def openstax(clones: Path) -> Iterator[Document]:
     """Sections with their titles, and terms with their meanings."""
-    for book, commit in OPENSTAX.items():
+    for book, commit in SOURCES["openstax"].items():
         for _, text in files(clones / f"osbooks-{book}", commit, "modules", end=".cnxml"):
             module = plain(re.search(r"<title>(.*?)</title>", text, re.S).group(1))
             told = re.sub(r"<metadata.*?</metadata>|<exercise.*?</exercise>", "", text, flags=re.S)
@@ -188,9 +127,9 @@ def queries(clones: Path) -> Iterator[Document]:
 def shared(text: Path, name: str) -> Iterator[Document]:
     """The free documents of a source."""
     with zstandard.open(text / f"{name}.txt.zst", "rt", encoding="utf-8") as file:
-        documents = file.read().split("\n\n")
-    for first, last in SHARED[name] or [(0, None)]:
-        yield from (part.splitlines() for part in documents[first:last])
+        parts = file.read().split("\n\n")
+    for first, last in SOURCES["shared"][name]:
+        yield from (part.splitlines() for part in parts[first:last])
 
 
 def words(line: str) -> tuple[str, ...]:
@@ -233,6 +172,21 @@ class Evaluated:
         return any(len(mine & self.sets[number]) >= 0.8 * len(mine | self.sets[number]) for number in near)
 
 
+def kept(
+    found: Iterable[Document], titled: bool, evaluated: Evaluated, seen: set[tuple[str, ...]]
+) -> Iterator[Document]:
+    """Documents without the lines that are evaluated on, and those of documents before; a title may repeat."""
+    for document in found:
+        lines = []
+        for number, line in enumerate(document):
+            is_title = titled and number == 0
+            if (is_title or words(line) not in seen) and not evaluated.holds(line):
+                seen.add(words(line))
+                lines.append(line)
+        if len(lines) > titled:
+            yield lines
+
+
 def main() -> None:
     """Write every source that is not there yet."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -248,33 +202,14 @@ def main() -> None:
         "digital-gov": lambda: pages(clones, "digitalgov.gov", "HEAD", "content/news", "content/resources"),
         "factbook": lambda: factbook(clones),
         "iis-docs": lambda: pages(clones, "iis-docs", "HEAD", "iis"),
-        **{name: lambda name=name: shared(options.text, name) for name in SHARED},
+        **{name: lambda name=name: shared(options.text, name) for name in SOURCES["shared"]},
     }
-    evaluated, seen = Evaluated(options.data), set()
-    for name, documents in sources.items():
-        place, kept, gone = options.output / f"{name}.txt.zst", 0, 0
-        if place.is_file():
-            with zstandard.open(place, "rt", encoding="utf-8") as file:
-                seen |= {words(line) for line in file}
-            continue
-        options.output.mkdir(parents=True, exist_ok=True)
-        with zstandard.open(place.with_suffix(".part"), "wt", encoding="utf-8") as file:
-            for document in documents():
-                lines = []
-                for number, line in enumerate(document):
-                    title = number == 0 and name in TITLED
-                    if words(line) in seen and not title:
-                        continue
-                    if evaluated.holds(line):
-                        gone += 1
-                        continue
-                    seen.add(words(line))
-                    lines.append(line)
-                if len(lines) > (name in TITLED):
-                    kept += len(lines)
-                    file.write("".join(f"{line}\n" for line in lines) + "\n")
-        place.with_suffix(".part").rename(place)
-        print(name, kept, "lines,", gone, "as in evaluation sets", flush=True)
+    evaluated, seen = Evaluated(options.data), set[tuple[str, ...]]()
+    for name, found in sources.items():
+        if (options.output / f"{name}.txt.zst").is_file():
+            seen |= {words(line) for document in documents(options.output, name) for line in document}
+        else:
+            write_documents(options.output, name, kept(found(), name in TITLED, evaluated, seen))
 
 
 if __name__ == "__main__":

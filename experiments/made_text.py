@@ -15,19 +15,18 @@ from __future__ import annotations
 
 import argparse
 import re
-import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-import zstandard
-from free_text import Document, Evaluated, readable, sentences
+from free_text import Evaluated, readable, sentences
+from gathering import Document, distinct, documents, files, write_documents
 from tokenizers import Tokenizer
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))  # what benchmarks and experiments share
-from bundled import documents, start
+from bundled import start
 from sides import base_of
 
 from selfsent.data.vector_files import unit
@@ -46,16 +45,12 @@ LINES, SENTENCES, SWAPS, LISTS = 20_000, 20_000, 25_000, 60_000
 
 def press(clone: Path) -> Iterator[Document]:
     """What senators told the press from 2005 to 2007; some is told without marks, and cut into lines of 20 words."""
-    git = ["git", "-C", str(clone)]
-    names = subprocess.check_output([*git, "ls-tree", "-r", "--name-only", "HEAD", "raw"], text=True).splitlines()
-    asked = "".join(f"HEAD:{name}\n" for name in names[::RELEASES])
-    told = subprocess.run([*git, "cat-file", "--batch"], input=asked.encode(), capture_output=True, check=True).stdout
-    for text in re.split(r"^[0-9a-f]{40} blob \d+\n", told.decode("utf-8", "replace"), flags=re.M)[1:]:
+    for _, text in files(clone, "HEAD", "raw", step=RELEASES):
         lines = [line for part in re.split(r"\n\s*\n|\n(?=\s)", text) for line in sentences(part)]
         words = " ".join(lines).split()
         if lines and len(words) / len(lines) > 60:
             lines = [" ".join(words[first : first + 20]) for first in range(0, len(words), 20)]
-        yield lines
+        yield [line for line in lines if readable(line)]
 
 
 class Synset:
@@ -107,16 +102,9 @@ def gather(clone: Path, output: Path) -> None:
     """Write every source that is not there yet."""
     glosses, said = wordnet()
     sources = {"press": press(clone), "wordnet": glosses, "wordnet-said": said, "made": made()}
-    for name, documents_of in sources.items():
-        place, seen = output / f"{name}.txt.zst", set()
-        if not place.is_file():
-            with zstandard.open(place.with_suffix(".part"), "wt", encoding="utf-8") as file:
-                for document in documents_of:
-                    lines = [line for line in document if line not in seen and (name != "press" or readable(line))]
-                    seen |= set(lines)
-                    file.write("".join(f"{line}\n" for line in lines) + "\n" * bool(lines))
-            place.with_suffix(".part").rename(place)
-            print(name, len(seen), "lines", flush=True)
+    for name, found in sources.items():
+        if not (output / f"{name}.txt.zst").is_file():
+            write_documents(output, name, distinct(found))
 
 
 def held(tokenizer: Tokenizer, texts: list[str]) -> list[np.ndarray]:

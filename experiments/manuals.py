@@ -15,33 +15,9 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import zstandard
-from free_text import Document, files, pages, plain, sentences
+from free_text import pages, plain, sentences
+from gathering import SOURCES, Document, distinct, files, write_documents
 
-TITLED_MANUALS = ("drivers",)
-"""Sources whose documents begin with a title."""
-X_PACKAGES = (
-    "xterm",
-    "x11-utils",
-    "x11-xserver-utils",
-    "xserver-xorg-core",
-    "xserver-common",
-    "xinit",
-    "twm",
-    "x11-apps",
-    "xfonts-utils",
-    "xdm",
-    "fluxbox",
-    "libx11-doc",
-    "libxt-doc",
-    "libxext-doc",
-    "libice-doc",
-    "libsm-doc",
-    "xorg-docs",
-    "xorg-docs-core",
-    "x11proto-dev",
-)
-"""X.Org's manuals and specifications, and what belongs to them (MIT)."""
 BLOCK = re.compile(
     r"</?(?:p|h[1-6]|li|dd|dt|tr|td|th|table|ul|ol|dl|pre|div|section|title|para|term|br|hr|blockquote)\b[^>]*>", re.I
 )
@@ -111,7 +87,7 @@ def jargon(packages: Path) -> Iterator[Document]:
 def sources(clones: Path, packages: Path) -> dict[str, Callable[[], list[Document]]]:
     """What is read, by name; licences beside each."""
     return {
-        "x-org": lambda: [*man(packages, *X_PACKAGES), *web(packages, *X_PACKAGES)],  # MIT
+        "x-org": lambda: [*man(packages, *SOURCES["x_org"]), *web(packages, *SOURCES["x_org"])],  # MIT
         "tcl-tk": lambda: [*man(packages, "tk8.6-doc", "tcl8.6-doc")],  # BSD-like
         "bsd-man": lambda: [*man(packages, "freebsd-manpages", "openssh-client")],  # BSD
         "jargon": lambda: [*jargon(packages)],  # public domain
@@ -140,19 +116,9 @@ def main() -> None:
     for name in ("clones", "packages", "output"):
         parser.add_argument(f"--{name}", type=Path, required=True)
     options = parser.parse_args()
-    options.output.mkdir(parents=True, exist_ok=True)
-    for name, documents in sources(options.clones, options.packages).items():
-        place, seen = options.output / f"{name}.txt.zst", set()
-        if place.is_file():
-            continue
-        with zstandard.open(place.with_suffix(".part"), "wt", encoding="utf-8") as file:
-            for document in documents():
-                lines = [line for line in document if line not in seen]
-                if len(lines) > 1:
-                    seen |= set(lines)
-                    file.write("".join(f"{line}\n" for line in lines) + "\n")
-        place.with_suffix(".part").rename(place)
-        print(name, len(seen), "lines", flush=True)
+    for name, found in sources(options.clones, options.packages).items():
+        if not (options.output / f"{name}.txt.zst").is_file():
+            write_documents(options.output, name, distinct(found(), fewest=2))
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@
     python experiments/multilingual.py table   --teacher E5 --output OUT     # OUT/bundled-multilingual
     python experiments/multilingual.py score   --teacher E5 --output OUT --data DATA --clones CLONES --lists LISTS \
         MODEL ...                                               # `teacher` is one
-    python experiments/multilingual.py score MODEL ... --output OUT --lists LISTS --packages PACKAGES --sets groups
 
 E5 is a sentence-transformers directory of multilingual-e5-small. Its prefixes are used as published: `query: ` for what
 is short, `passage: ` for what is long. A translation aims at the mean of its own vector and its original's, so that the
@@ -18,7 +17,6 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import re
 import sys
 from collections import Counter
 from functools import partial
@@ -37,11 +35,9 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))  # what benchm
 
 from bundled import rounded, save_half
 from closed_form import LONGEST, PASSAGES, finished, solved, trained
-from multilingual_text import LANGUAGES, described, held_out, shown, tatoeba
+from multilingual_text import LANGUAGES, described, held_out, tatoeba
 from scipy.stats import spearmanr
 from sentence_transformers.sentence_transformer.modules import StaticEmbedding
-from sklearn.cluster import KMeans
-from sklearn.metrics import v_measure_score
 
 from selfsent.data.vector_files import unit
 from selfsent.files import write_text
@@ -265,8 +261,7 @@ def translations(model: Any, clones: Path) -> dict[str, float]:
     found = {}
     for language, (*_, code) in LANGUAGES.items():
         if code:
-            sides = [shown(clones / "LASER", tatoeba(code, side)).splitlines() for side in (code, "eng")]
-            one, other = (unit(model(side)) for side in sides)
+            one, other = (unit(model(tatoeba(clones, code, side))) for side in (code, "eng"))
             scores, right = one @ other.T, np.arange(len(one))
             found[f"tatoeba-{language}"] = 50 * float(
                 (scores.argmax(1) == right).mean() + (scores.argmax(0) == right).mean()
@@ -334,34 +329,6 @@ def reciprocal(scores: np.ndarray) -> np.ndarray:
     return 100 * np.where(ranks <= 10, 1 / ranks, 0)
 
 
-def grouped(model: Any, lists: Path, packages: Path, language: str, most: int = 3000) -> dict[str, Any]:
-    """V-measure of k-means of the same packages' descriptions, in a language and in English, beside their sections.
-
-    Args:
-        model: texts and their prefix to vectors.
-        lists: Debian's translated descriptions.
-        packages: Debian's list of packages, which names the section of each.
-        language: of the descriptions.
-        most: descriptions, drawn at random.
-    """
-    entries = packages.read_text(encoding="utf-8").split("\n\n")
-    named = (re.search(r"^Package: (.*)(?s:.*?)^Section: (.*)", entry, re.M) for entry in entries)
-    section = {each[1]: each[2].split("/")[-1] for each in named if each}
-    own = {name: f"{title} {text}" for name, title, text in described(lists, language) if held_out(name)}
-    english = {name: f"{title} {text}" for name, title, text in described(lists, "en") if name in own}
-    common = {name for name, _ in Counter(section.get(name) for name in own).most_common(13)} - {None, "libs"}
-    names = sorted(
-        name for name in own if name in english and section.get(name) in common and own[name] != english[name]
-    )
-    names = [names[row] for row in np.random.default_rng(0).permutation(len(names))[:most]]
-    truth, found = [section[name] for name in names], {}
-    for code, texts in ((language, own), ("en", english)):
-        vectors = unit(model([texts[name] for name in names], "passage: "))
-        groups = [KMeans(len(set(truth)), n_init=5, random_state=seed).fit_predict(vectors) for seed in range(3)]
-        found[code] = float(np.mean([100 * v_measure_score(truth, each) for each in groups]))
-    return {f"groups-{language}": {"n": len(names), "sections": len(set(truth)), **found}}
-
-
 def score(models: list[str], options: argparse.Namespace) -> None:
     """Print and keep what tables and the teacher reach."""
     for name in models:
@@ -380,8 +347,6 @@ def score(models: list[str], options: argparse.Namespace) -> None:
             if "known" in options.sets:
                 found |= known_items(model, options.lists, language, most=options.most)
                 found |= known_items(model, options.lists, language, across=True, most=options.most)
-            if "groups" in options.sets:
-                found |= grouped(model, options.lists, options.packages, language, options.most)
             print(name, json.dumps(found), flush=True)
         write_text(options.output / f"scores-{Path(name).name}.json", json.dumps(found, indent=1))
 
@@ -391,9 +356,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("stage", choices=("vectors", "table", "score"))
     parser.add_argument("models", nargs="*", help="to be scored: directories, or `teacher`")
-    parser.add_argument("--sets", nargs="*", default=["pairs", "known"], choices=("pairs", "known", "groups"))
+    parser.add_argument("--sets", nargs="*", default=["pairs", "known"], choices=("pairs", "known"))
     parser.add_argument("--most", type=int, default=3000, help="texts of a set of descriptions")
-    for name in ("teacher", "output", "data", "clones", "lists", "packages"):
+    for name in ("teacher", "output", "data", "clones", "lists"):
         parser.add_argument(f"--{name}", type=Path)
     options = parser.parse_args()
     if options.stage == "vectors":

@@ -28,39 +28,11 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
+from gathering import SOURCES, listed, shown
 
 from selfsent.files import write_text
 
-LANGUAGES = {
-    "ar": ("ar", "ar", "ara"),
-    "cs": ("cs", "cs", "ces"),
-    "da": ("da", "da", "dan"),
-    "de": ("de", "de", "deu"),
-    "el": ("el", "el", "ell"),
-    "en": ("en", "en", ""),
-    "es": ("es", "es", "spa"),
-    "fa": ("fa", "fa", "pes"),
-    "fi": ("fi", "fi", "fin"),
-    "fr": ("fr", "fr", "fra"),
-    "he": ("he", "", "heb"),
-    "hi": ("hi", "hi", "hin"),
-    "hu": ("hu", "hu", "hun"),
-    "id": ("id", "id", "ind"),
-    "it": ("it", "it", "ita"),
-    "ja": ("ja", "ja", "jpn"),
-    "ko": ("ko", "ko", "kor"),
-    "nl": ("nl", "nl", "nld"),
-    "no": ("no", "nb-NO", "nob"),
-    "pl": ("pl", "pl", "pol"),
-    "pt": ("pt", "pt", "por"),
-    "ro": ("ro", "ro", "ron"),
-    "ru": ("ru", "ru", "rus"),
-    "sv": ("sv", "sv-SE", "swe"),
-    "tr": ("tr", "tr", "tur"),
-    "uk": ("uk", "uk", "ukr"),
-    "vi": ("vi", "vi", "vie"),
-    "zh": ("zh_cn", "zh-CN", "cmn"),
-}
+LANGUAGES: dict[str, tuple[str, str, str]] = SOURCES["languages"]
 """For each language its name among the word lists, Common Voice and Tatoeba's test."""
 DEBIAN = {"no": "nb", "zh": "zh-cn"}
 """Names of languages among Debian's packages, where they differ."""
@@ -73,18 +45,6 @@ PLAIN = re.compile(r"[<>{}|\\%$_=*#@/]|--|\d{4}|https?:")
 """Signs of markup, placeholders and paths."""
 UNSPACED = {"ja", "zh"}
 """Languages without spaces, in which two characters count as a word."""
-
-
-def shown(clone: Path, path: str) -> str:
-    """A file of a clone's last commit; nothing where the clone lacks it."""
-    told = subprocess.run(["git", "-C", str(clone), "show", f"HEAD:{path}"], capture_output=True, check=False)
-    return told.stdout.decode("utf-8", "replace")
-
-
-def listed(clone: Path, folder: str) -> list[str]:
-    """The files of a folder of a clone's last commit."""
-    git = ["git", "-C", str(clone), "ls-tree", "-r", "--name-only", "HEAD", folder]
-    return sorted(subprocess.check_output(git, text=True).splitlines())
 
 
 def length(text: str, language: str) -> float:
@@ -107,24 +67,22 @@ def evaluated(clones: Path, data: Path) -> set[str]:
     for *_, code in LANGUAGES.values():
         if code:
             for side in (code, "eng"):
-                found |= {letters(text) for text in shown(clones / "LASER", tatoeba(code, side)).splitlines()}
+                found |= {letters(text) for text in tatoeba(clones, code, side)}
     return found
 
 
-def tatoeba(code: str, side: str) -> str:
-    """The file of one side of LASER's Tatoeba test."""
-    return f"data/tatoeba/v1/tatoeba.{code}-eng.{side}"
+def tatoeba(clones: Path, code: str, side: str) -> list[str]:
+    """One side of LASER's Tatoeba test; nothing where it lacks the language."""
+    path = f"data/tatoeba/v1/tatoeba.{code}-eng.{side}"
+    return shown(clones / "LASER", path, missing_ok=True).splitlines()
 
 
 def frequent(clones: Path, name: str) -> Iterator[dict[str, str]]:
     """The most frequent words of subtitles."""
     clone, folder = clones / "FrequencyWords", f"content/2018/{name}"
     short = f"{folder}/{name}_50k.txt"  # absent where the whole list is no longer
-    names = subprocess.check_output(
-        ["git", "-C", str(clone), "ls-tree", "-r", "--name-only", "HEAD", folder], text=True
-    )
-    lines = shown(clone, short if short in names else f"{folder}/{name}_full.txt").splitlines()[: 2 * WORDS]
-    words = [line.rpartition(" ")[0] for line in lines]
+    file = short if short in listed(clone, "HEAD", folder) else f"{folder}/{name}_full.txt"
+    words = [line.rpartition(" ")[0] for line in shown(clone, file).splitlines()[: 2 * WORDS]]
     for word in [word for word in words if all(unicodedata.category(sign)[0] in "LM" for sign in word)][:WORDS]:
         yield {"text": word, "kind": "word"}
 
@@ -133,10 +91,7 @@ def spoken(clones: Path, name: str) -> Iterator[dict[str, str]]:
     """Sentences that volunteers read aloud."""
     if name:
         clone = clones / "voice-web"
-        files = subprocess.check_output(
-            ["git", "-C", str(clone), "ls-tree", "-r", "--name-only", "HEAD", f"server/data/{name}/"]
-        )
-        for file in sorted(files.decode().split("\n")):
+        for file in sorted(listed(clone, "HEAD", f"server/data/{name}/")):
             if file.endswith(".txt"):
                 yield from ({"text": line.strip(), "kind": "sentence"} for line in shown(clone, file).splitlines())
 
