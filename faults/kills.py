@@ -82,7 +82,7 @@ def commands(world: World) -> list[Command]:
         train("mlm, an adapter kept", world.sentences, *tiny, "--lora", 4, "--keep-adapter"),
         Command("exam", ("exam", world.documents, "--queries", 50), again=("--overwrite",)),
         Command("mine", ("mine", "bundled", first, "--text-columns", "text,team"), "mined.parquet", ()),
-        Command("queries", ("queries", first, "--title-column", "team"), "queries.parquet", ()),
+        Command("queries", ("queries", first, "--title-column", "team", "--round-trip", 300), "queries.parquet", ()),
         Command("index build", tuple(world.index_of(first)), "tickets.index", ("--overwrite",)),
         Command("index add", ("index", "add", OUTPUT, later), "tickets.index", (), world.index),
         Command("index delete", ("index", "delete", OUTPUT, *deleted), "tickets.index", (), world.index),
