@@ -34,6 +34,22 @@ def test_texts_are_known_however_they_were_read(how):
     assert read.of(first).tolist() == expected
 
 
+@pytest.mark.parametrize(
+    ("joined", "line"),
+    [
+        (False, "RLSJNJzhmkd3QuBbXssTf4XyyYCc5cyP"),
+        (True, "p2YPJo6ciC4gGKcyRLSJNDGfeDic4ZpHAce9V3dC4FteyxN/hfLJgJzlzI8CNviP"),
+    ],
+)
+def test_records_of_earlier_models_stay_comparable(joined, line):
+    """The saved hashes of a build that took text by text: with others, no saved model would know its texts."""
+    texts = ["Printer problem The printer in room 12 does not start. Please help 3 times over. Grüße!"]
+    texts += ["ILGAZ ılgaz Straße. 今天天气很好。走吧", "...", ""]
+    assert TextsRead.of_texts(texts, joined).line == line
+    assert TextsRead.of_texts(iter(texts), joined).shares(texts).tolist() == [1.0, 1.0, 0.0, 0.0]
+    assert TextsRead.of_texts([], joined).line == ""
+
+
 def test_only_rows_of_the_training_are_recorded():
     corpus = read_corpus(BODIES, split_sentences=True)
     rows = np.flatnonzero(np.asarray(corpus.documents) < 10)

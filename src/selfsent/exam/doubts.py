@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from selfsent.data.corpus.sentences import split_sentences
+from selfsent.data.corpus.sentences import split_texts
 from selfsent.exam.draw import form_of
 
 TEMPLATED = 0.2
@@ -26,7 +26,7 @@ def templated(documents: Sequence[str]) -> float:
         >>> templated([f"Ticket {n} is open. I need {what}." for n, what in enumerate(("ink", "paper", "help"))])
         0.5
     """
-    forms = [[form_of(sentence) for sentence in split_sentences(document)] for document in documents]
+    forms = [[form_of(sentence) for sentence in sentences] for sentences in split_texts(documents)]
     holders = defaultdict[str, set[int]](set)
     for number, each in enumerate(forms):
         for form in each:

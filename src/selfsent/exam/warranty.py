@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from selfsent.data.corpus import Corpus
-from selfsent.data.corpus.clean import letters
+from selfsent.data.corpus.clean import letters_of
 from selfsent.data.vector_files import unit
 from selfsent.evaluation.datasets.catalogue import STSB_DEV
 from selfsent.evaluation.datasets.declared import Store
@@ -225,18 +225,18 @@ def held_exam(corpus: Corpus, train: np.ndarray, held: np.ndarray, pairs: bool =
         rows = np.concatenate([kept, train[: max(0, SEARCHED - len(kept))]])
         one, other = (corpus.texts(rows, name) for name in corpus.input_columns[:2])
         texts = [Text(str(n), (a,), (b,)) for n, (a, b) in enumerate(zip(one, other, strict=True))]
-        asked = set(map(letters, other[: len(kept)]))
+        asked = set(letters_of(other[: len(kept)]))
         return draw_exam(texts, QUERIES, paired=True, kept=asked, searched=len(texts))
     if corpus.documents is None:
         rows = np.concatenate([kept, train[: max(0, SEARCHED - len(kept))]])
         known = corpus.titles()
         named = zip(rows.tolist(), corpus.texts(rows), strict=True)
         texts = [Text(str(row), (known[row],) if known[row].strip() else (), (text,)) for row, text in named]
-        return draw_exam(texts, QUERIES, kept={*map(letters, corpus.texts(kept))}, searched=len(texts))
+        return draw_exam(texts, QUERIES, kept={*letters_of(corpus.texts(kept))}, searched=len(texts))
     documents = np.asarray(corpus.documents)
     names = [np.unique(documents[rows]) for rows in (kept, train)]
     chosen = np.concatenate([names[0], names[1][: max(0, SEARCHED - len(names[0]))]])
-    asked, texts = set(map(letters, corpus.texts(kept))), list[Text]()
+    asked, texts = set(letters_of(corpus.texts(kept))), list[Text]()
     for name, sentences in by_document(corpus, np.flatnonzero(np.isin(documents, chosen))).items():
         titles = len(sentences) == 2
         texts.append(Text(str(name), tuple(sentences[:titles]), tuple(sentences[titles:])))

@@ -13,17 +13,17 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from selfsent.data.corpus.clean import letters
-from selfsent.data.corpus.sentences import split_sentences
+from selfsent.data.corpus.clean import letters_of
+from selfsent.data.corpus.sentences import split_texts
 from selfsent.errors import BaseEncoderError
 from selfsent.files import atomic_file
 
@@ -65,8 +65,10 @@ class TextsRead:
             texts: sentences or documents.
             joined: whether each begins with a title, as columns joined to one do.
         """
-        found = np.fromiter((each for text in texts for one in _units(text, joined) for each in one), np.uint32)
-        return cls(np.unique(found))
+        rest, found = iter(texts), [np.zeros(0, np.uint32)]
+        while batch := list(islice(rest, _BATCH)):
+            found.append(_hash_sentences(batch, joined)[0])
+        return cls(np.unique(np.concatenate(found)))
 
     @classmethod
     def of_corpus(cls, corpus: Corpus, rows: NDArray[np.int64]) -> TextsRead:
@@ -75,7 +77,7 @@ class TextsRead:
         found = cls()
         for column in corpus.text_columns:
             parts = (corpus.texts(rows[at : at + _BATCH], column) for at in range(0, len(rows), _BATCH))
-            found |= cls.of_texts((text for part in parts for text in part), joined)
+            found |= cls.of_texts(chain.from_iterable(parts), joined)
         return found
 
     @classmethod
@@ -137,28 +139,33 @@ class TextsRead:
         """
         if not self:
             return np.zeros(len(documents))
-        units = [list(_units(document, joined=True)) for document in documents]
-        holders = Counter(sentence for each in units for sentence in {unit[0] for unit in each})
-        asked = np.unique(np.fromiter((one for each in units for unit in each for one in unit), np.uint32))
-        read = {*asked[np.isin(asked, self.hashes)].tolist()}
-        found = np.zeros(len(documents))
-        for row, each in enumerate(units):
-            own = [unit for unit in each if holders[unit[0]] == 1] or each
-            found[row] = sum(not read.isdisjoint(unit) for unit in own) / max(1, len(own))
-        return found
+        hashes, owners, is_whole = _hash_sentences(documents, joined=True)
+        known = np.bincount(np.cumsum(is_whole) - 1, np.isin(hashes, self.hashes)) > 0
+        owners, count = owners[is_whole], len(documents)
+        distinct, sentences = np.unique(hashes[is_whole], return_inverse=True)
+        holders = np.bincount(np.unique(owners * len(distinct) + sentences) % max(1, len(distinct)))
+        own = holders[sentences] == 1
+        own |= np.bincount(owners[own], minlength=count)[owners] == 0
+        return np.bincount(owners[own], known[own], count) / np.maximum(1, np.bincount(owners[own], minlength=count))
 
 
-def _units(text: str, joined: bool) -> Iterator[list[int]]:
-    """The hashes of each sentence, and of the ends of the first one if a title may be before it."""
-    for number, sentence in enumerate(split_sentences(text)):
-        ends = [sentence]
-        if joined and not number:
-            words = sentence.split()
-            last = min(_TITLE, len(words) - _LEAST)
-            ends += [" ".join(words[start:]) for start in range(1, last + 1)]
-        if whole := [_hash(each) for each in map(letters, ends) if each]:
-            yield whole
+def _hash_sentences(documents: Sequence[str], joined: bool) -> tuple[Hashes, NDArray[np.int64], NDArray[np.bool_]]:
+    """Hash each sentence of documents, and the ends of the first of each if a title may be before it.
 
-
-def _hash(text: str) -> int:
-    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=4).digest(), "little")
+    Returns:
+        (n,) hashes; the number of the document of each, ascending; and whether it is of a whole sentence, which the
+        hashes of its ends follow.
+    """
+    compared, owners, ends = list[str](), list[int](), list[bool]()
+    for number, sentences in enumerate(split_texts(documents)):
+        words = sentences[0].split() if joined and sentences else []
+        cut = [" ".join(words[start:]) for start in range(1, min(_TITLE, len(words) - _LEAST) + 1)]
+        parts = [*sentences[:1], *cut, *sentences[1:]]
+        compared += parts
+        owners += [number] * len(parts)
+        ends += [0 < place <= len(cut) for place in range(len(parts))]
+    folded = letters_of(compared)
+    digests = [hashlib.blake2b(each.encode("utf-8", "replace"), digest_size=4).digest() for each in folded]
+    hashes = np.frombuffer(b"".join(digests), "<u4").astype(np.uint32)
+    holds = np.array([bool(each) for each in folded], bool)
+    return hashes[holds], np.array(owners, np.int64)[holds], ~np.array(ends, bool)[holds]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from selfsent.data.corpus.sentences import split_sentences
+from selfsent.data.corpus.sentences import split_texts
 from selfsent.data.vector_files import Vectors, inner, unit
 from selfsent.errors import DataError
 from selfsent.lexical.hybrid import top_k
@@ -80,7 +80,7 @@ class Program(SearchScorer):
         asked, held = self.scorer.query_document_vectors(queries, texts, search=True)
         documents = _Documents(held, self.share, self.together)
         if self.kind == "sentences":
-            own = [split_sentences(text) or [text] for text in texts]
+            own = [found or [text] for text, found in zip(texts, split_texts(texts), strict=True)]
             flat = [part for each in own for part in each]
             _, parts = self.encoder.query_document_vectors(queries[:1], flat, search=True)
             documents = replace(documents, parts=parts, starts=np.cumsum([0, *map(len, own)])[:-1])

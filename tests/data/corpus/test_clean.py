@@ -3,7 +3,7 @@ import unicodedata
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from selfsent.data.corpus.clean import clean, letters
+from selfsent.data.corpus.clean import clean, letters, letters_of
 
 ANY_TEXT = st.text(alphabet=st.characters(exclude_categories=()))
 KEPT_FORMATS = (
@@ -45,6 +45,13 @@ def test_clean(raw, cleaned):
 def test_upper_and_lower_case_are_alike_in_turkish():
     assert letters("ISPARTA'DA, İzmir") == letters("ısparta'da izmir") == letters("Isparta’da İZMİR")
     assert letters("ılık") != letters("alık")
+
+
+def test_letters_of_ascii_are_as_those_of_other_text():
+    ascii_text = "".join(map(chr, range(128)))
+    digits, small = "0123456789", "abcdefghijklmnopqrstuvwxyz"
+    assert letters_of([ascii_text, "É" + ascii_text, ""]) == [digits + small * 2, "é" + digits + small * 2, ""]
+    assert letters(ascii_text) == digits + small * 2
 
 
 def test_counts_rows_with_control_characters_but_not_white_space_and_flags():

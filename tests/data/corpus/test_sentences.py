@@ -3,6 +3,7 @@ from hypothesis import given, settings, strategies as st
 
 from selfsent.data.corpus import split_sentences
 from selfsent.data.corpus.read import check_corpus
+from selfsent.data.corpus.sentences import split_texts
 from selfsent.errors import CorpusError
 
 
@@ -50,6 +51,16 @@ def test_nothing_is_lost_or_made_up(text):
 @pytest.mark.parametrize("unit", [".", '."', "1. ", "A. ", "(", "。」", "\n \n", "\n", ". a"])
 def test_hostile_repetition_is_linear(unit):
     assert "".join("".join(split_sentences(unit * 30_000)).split()) == "".join((unit * 30_000).split())
+
+
+def test_a_long_run_of_stops_within_a_word_is_linear():
+    assert split_sentences("a" + "." * 300_000 + "a. B") == ["a" + "." * 300_000 + "a.", "B"]
+
+
+def test_many_texts_are_split_one_by_one():
+    texts = ["One. Two", "", "three. four. \n\n Five.", "In room 12. The end. Am 3. Mai.", "1. Six."]
+    expected = [["One.", "Two"], [], ["three. four.", "Five."], ["In room 12.", "The end.", "Am 3. Mai."], ["1. Six."]]
+    assert list(split_texts(texts)) == expected == list(map(split_sentences, texts))
 
 
 LONG = "text\n" + "".join(f"One {n} here. Two {n} here.\n" for n in range(6))

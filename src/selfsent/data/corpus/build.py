@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfsent.data.corpus.batch import Batch, Columns
-from selfsent.data.corpus.clean import LONGEST_TEXT, clean, letters
+from selfsent.data.corpus.clean import LONGEST_TEXT, clean, letters_of
 from selfsent.data.corpus.cleaners import NUMBERS, Cleaners, look
 from selfsent.data.corpus.duplicates import KeySet, hash_keys
 from selfsent.data.corpus.failure import fail
@@ -65,7 +65,7 @@ class _Builder:
         self, directory: Path, columns: Columns, split: Split | None, excluded: Corpus | None, cleaners: Cleaners
     ) -> None:
         self._directory, self._columns, self._split, self._cleaners = directory, columns, split, cleaners
-        self._excluded = frozenset(map(letters, excluded.texts() if excluded else ())) - {""}
+        self._excluded = frozenset(letters_of(excluded.texts() if excluded else ())) - {""}
         self.opened = opened = ExitStack()
         self._table = TableFile(directory / TABLE, columns.kept, columns.label is not None, opened)
         self._scores = ArrayFile(directory / "score.npy", np.float64, opened) if columns.score else None
@@ -95,7 +95,7 @@ class _Builder:
         borders = 0 if batch.blocks is None else sum(not text or text.isspace() for text in batch.texts[0])
         count["empty"] += int((~wanted).sum()) - borders
         if self._excluded:
-            compared = ({letters(text) for text in row} for row in zip(*texts, strict=True))
+            compared = zip(*map(letters_of, texts), strict=True)
             allowed = np.fromiter(map(self._excluded.isdisjoint, compared), bool, len(origin))
             count["excluded"] += int((wanted & ~allowed).sum())
             wanted &= allowed

@@ -24,6 +24,7 @@ UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3
 """Letters of scripts that put no spaces between words: Thai, Lao, Burmese, Khmer, Japanese and Chinese."""
 _INVISIBLE = " \u200c\u200d"
 _LONGEST_WORD = 1024
+_ASCII_LETTERS = {code: chr(code).lower() if chr(code).isalnum() else None for code in range(128)}
 
 
 def clean(texts: Iterable[str]) -> tuple[list[str], list[int]]:
@@ -57,8 +58,18 @@ def clean(texts: Iterable[str]) -> tuple[list[str], list[int]]:
 
 def letters(text: str) -> str:
     """The letters and digits of a text, case-folded, by which texts are compared."""
+    return letters_of((text,))[0]
+
+
+def letters_of(texts: Iterable[str]) -> list[str]:
+    """The `letters` of each of many texts."""
     # Turkish has two letters i; Python treats I as the capital of the dotted one alone.
-    return "".join(filter(str.isalnum, text.casefold())).replace("ı", "i")
+    return [
+        text.translate(_ASCII_LETTERS)
+        if text.isascii()
+        else "".join(filter(str.isalnum, text.casefold())).replace("ı", "i")
+        for text in texts
+    ]
 
 
 def _compose(text: str) -> str:

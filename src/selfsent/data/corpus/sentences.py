@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 
 _PARAGRAPH = re.compile(r"\n[^\S\n]*\n\s*")
+_STOPS, _ALWAYS = ".!?…؟۔", "。！？｡．।॥။።។"
+"""Stops that end a sentence when white space and a likely beginning follow, and stops that always do."""
 _STOP = re.compile(
-    r"[.!?…؟۔]+[\"'”’»)\]]*"  # ends a sentence when white space and a likely beginning follow
-    r"|[。！？｡．।॥။።។]+[」』”’）》\"']*"  # always ends a sentence
+    # `re` finds a class of characters quickly if the pattern begins with it. A run of stops matches from its first one
+    # only, which takes linear time.
+    f"[{_STOPS}{_ALWAYS}](?:"
+    rf"(?<=[{_STOPS}])(?<![{_STOPS}].)[{_STOPS}]*[\"'”’»)\]]*(?=\s|\Z)"
+    rf"|(?<=[{_ALWAYS}])[{_ALWAYS}]*[」』”’）》\"']*)"
 )
-_ALWAYS = frozenset("。！？｡．।॥။።។")
 _OPENING = "\"'“‘«([{*_「『（《-–—"
 _BEFORE = 24
+"""Characters that are read on each side of a stop."""
 
 
 def _set(words: str) -> frozenset[str]:
@@ -34,6 +40,8 @@ _MONTHS = _set("januar jänner februar märz april mai juni juli august septembe
 _SPACED = re.compile(r"(?<![\w.])[^\W\d_]\.\s[^\W\d_]$")
 """The end of an abbreviation with a space within, such as `z. B`, before its last full stop."""
 _BEFORE_NUMBERS = _set("no nos p pp art par para vol fig eq sec ch line v n")
+_SPECIAL = _ABBREVIATIONS | _BEFORE_NUMBERS
+_MONTH = re.compile("|".join(sorted(_MONTHS)), re.IGNORECASE)
 _STARTERS = _set(
     "the this that these those it he she we they you i in on at but and so if when while there here however a an as "
     "for its his her their our my what who why how then thus yet or no not after before"
@@ -49,37 +57,43 @@ def split_sentences(text: str) -> list[str]:
     Returns:
         The sentences, stripped, none of them empty.
     """
-    return [part for paragraph in _PARAGRAPH.split(text) for part in _split_paragraph(paragraph)]
+    return next(split_texts((text,)))
 
 
-def _split_paragraph(text: str) -> list[str]:
-    parts: list[str] = []
-    start = 0
-    for match in _STOP.finditer(text):
-        if _ends_sentence(text, start, match):
-            parts.append(text[start : match.end()].strip())
-            start = match.end()
-    parts.append(text[start:].strip())
-    return [part for part in parts if part]
+def split_texts(texts: Iterable[str]) -> Iterator[list[str]]:
+    """The sentences of each of many texts, in order; see `split_sentences`."""
+    for text in texts:
+        parts: list[str] = []
+        for paragraph in _PARAGRAPH.split(text):
+            start = 0
+            for stop in _STOP.finditer(paragraph):
+                at, end = stop.span()
+                if paragraph[at] not in _ALWAYS:
+                    ahead = paragraph[end : end + _BEFORE].lstrip().lstrip(_OPENING)
+                    if ahead[:1].islower():
+                        continue
+                    if paragraph[at] == ".":
+                        words = paragraph[max(start, at - _BEFORE) : at].split()
+                        word = words[-1].lstrip(_OPENING) if words else ""
+                        is_word = len(word) > 1 and word.isalpha() and word.lower() not in _SPECIAL
+                        is_number = len(words) > 1 and word.isdecimal() and not _MONTH.match(ahead)
+                        if not (is_word or is_number) and _goes_on(paragraph, start, at, word, ahead):
+                            continue
+                parts.append(paragraph[start:end].strip())
+                start = end
+            parts.append(paragraph[start:].strip())
+        yield [part for part in parts if part]
 
 
-def _ends_sentence(text: str, start: int, match: re.Match[str]) -> bool:
-    if match[0][0] in _ALWAYS:
-        return True
-    following = text[match.end() : match.end() + _BEFORE]
-    if not following[:1].isspace():
-        return not following
-    ahead = following.lstrip().lstrip(_OPENING)
-    if ahead[:1].islower() or not match[0].startswith("."):
-        return not ahead[:1].islower()
-    before = text[max(start, match.start() - _BEFORE) : match.start()]
-    word = before.split()[-1].lstrip(_OPENING) if before.strip() else ""
-    is_list_number = word.isdigit() and before.strip() == word and match.start() - start <= _BEFORE
+def _goes_on(text: str, start: int, at: int, word: str, ahead: str) -> bool:
+    """Whether the sentence from `start` goes on after the full stop at `at`, between a word and the text ahead."""
+    before = text[max(start, at - _BEFORE) : at]
+    is_list_number = word.isdigit() and before.strip() == word and at - start <= _BEFORE
     first = re.split(r"\W", ahead, maxsplit=1)[0]
     is_day = word.isdigit() and len(word) <= 2 and first.lower() in _MONTHS and first[:1].isupper()
     begins = len(word) == 1 and word.islower() and len(first) == 1 and ahead[1:2] == "."
     spaced = bool(_SPACED.search(before)) and first.lower() not in _STARTERS
-    return not (is_list_number or is_day or begins or spaced or _abbreviates(word, ahead))
+    return is_list_number or is_day or begins or spaced or _abbreviates(word, ahead)
 
 
 def _abbreviates(word: str, ahead: str) -> bool:
