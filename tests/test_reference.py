@@ -32,3 +32,13 @@ def test_every_public_name_is_on_the_page_of_the_api():
     text = (DOCS / "api.md").read_text()
     named = {name.rpartition(".")[2] for name in re.findall(r"^::: (\S+)", text, re.M)}
     assert set(selfsent.__all__) - named - {"METHODS", "__version__"} == set()
+
+
+def test_examples_in_docstrings_are_sections_that_the_pages_show_as_code():
+    """`Example:` would be a paragraph with a title, and its lines text."""
+    files = [*(DOCS.parent / "src").rglob("*.py"), *(DOCS.parent / "packages").glob("*/src/**/*.py")]
+    assert len(files) > 200
+    texts = {path: path.read_text(encoding="utf-8") for path in files}
+    assert [path for path, text in texts.items() if re.search(r"^ *Example:$", text, re.M)] == []
+    begins = [line for text in texts.values() for line in re.findall(r"^ *Examples:\n(.*)", text, re.M)]
+    assert [line for line in begins if not line.lstrip().startswith(">>>")] == []

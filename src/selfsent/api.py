@@ -229,8 +229,9 @@ def mine(
         progress: receives the number of rows done.
 
     Returns:
-        `rows` (pairs, negatives): the row of each negative, whose second text it is, and the row itself where there
-        are fewer; `scores` (pairs, 1 + negatives): of the partner and of the negatives, −inf where there are fewer.
+        Two arrays. `rows`, (pairs, negatives), has the row of each negative, whose second text it is, and the row
+        itself where there are fewer. `scores`, (pairs, 1 + negatives), has those of the partner and of the negatives,
+        −inf where there are fewer.
 
     Raises:
         SelfsentError: no such encoder, or no pairs.

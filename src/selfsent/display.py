@@ -37,7 +37,7 @@ def visible(text: str) -> str:
 def counted(number: int, thing: str, things: str | None = None) -> str:
     """A number with its noun, in the singular or plural.
 
-    Example:
+    Examples:
         >>> counted(1, "text"), counted(2500, "query", "queries")
         ('1 text', '2,500 queries')
     """
@@ -47,7 +47,7 @@ def counted(number: int, thing: str, things: str | None = None) -> str:
 def listed(names: Sequence[str]) -> str:
     """Names in a sentence.
 
-    Example:
+    Examples:
         >>> listed(["a"]), listed(["a", "b", "c"])
         ('a', 'a, b and c')
     """

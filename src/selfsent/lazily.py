@@ -15,7 +15,7 @@ def imported_from(package: str, homes: Mapping[str, Sequence[str]]) -> Callable[
         package: its name.
         homes: the names that it offers, by the module below it that has them.
 
-    Example:
+    Examples:
         >>> __getattr__ = imported_from("json", {"decoder": ("JSONDecoder",)})
         >>> __getattr__("JSONDecoder")().decode("[1]")
         [1]

@@ -12,7 +12,7 @@ from typing import Any
 def names(given: str | Iterable[str] | None) -> tuple[str, ...]:
     """Names as a tuple, from a list or a comma-separated string.
 
-    Example:
+    Examples:
         >>> names("a, b"), names(["a", "b"]), names(None)
         (('a', 'b'), ('a', 'b'), ())
     """
@@ -24,7 +24,7 @@ def name_given(model: str) -> tuple[str | None, str]:
 
     A name has no question mark, after which a model may have fields with values.
 
-    Example:
+    Examples:
         >>> name_given("mine=runs/tickets"), name_given("runs/tickets")
         (('mine', 'runs/tickets'), (None, 'runs/tickets'))
         >>> name_given("api:e5?input_type=query|passage")
@@ -45,7 +45,7 @@ def short_names(models: Sequence[str]) -> list[str]:
 
     A run keeps two parts, a relative path of two parts both. The `model` in a run's directory goes.
 
-    Example:
+    Examples:
         >>> short_names(["bundled", "/data/all-MiniLM-L6-v2+words", "runs/pairs/model"])
         ['bundled', 'all-MiniLM-L6-v2+words', 'runs/pairs']
     """

@@ -66,7 +66,7 @@ def fitting_widths(cells: Sequence[Sequence[str]], texts: Sequence[bool], room: 
         texts: whether a column is one of texts; the others hold numbers.
         room: without borders.
 
-    Example:
+    Examples:
         >>> fitting_widths([["bundled+words", "bm25"], ["52.10", "4.00 to 5.00"]], [True, False], 20)
         [8, 12]
     """
@@ -101,7 +101,7 @@ def broken_at(text: str, width: int, shorten: bool = True) -> str:
 
     Parts in wide signs, such as Chinese ones, are left to be folded anywhere; with `shorten` off all are.
 
-    Example:
+    Examples:
         >>> broken_at("bundled+words+passages:120", 16)
         'bundled+words+\npassages:120'
         >>> broken_at("incomprehensibilities", 12)

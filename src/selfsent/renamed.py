@@ -35,7 +35,7 @@ def renamed_arguments(**names: str) -> Callable[[Callable[_P, _R]], Callable[_P,
     Raises:
         TypeError: on a call with both names of an argument.
 
-    Example:
+    Examples:
         >>> @renamed_arguments(word_weight="lexical_weight")
         ... def search(lexical_weight: float = 0.5) -> float:
         ...     return lexical_weight
@@ -86,7 +86,7 @@ def callbacks_as_progress(function: Callable[_P, _R]) -> Callable[_P, _R]:
     Raises:
         TypeError: on a call with `progress` and one of them.
 
-    Example:
+    Examples:
         >>> @callbacks_as_progress
         ... def work(progress: Progress = Progress()) -> None:
         ...     progress.count("working", 3, 3)
@@ -122,7 +122,7 @@ def moved_module(old: str, new: str) -> Callable[[str], Any]:
         old: the deprecated module's name.
         new: the name of the module that replaces it.
 
-    Example:
+    Examples:
         >>> __getattr__ = moved_module("simplejson", "json")
         >>> __getattr__("loads")("[1]")
         [1]

@@ -44,7 +44,7 @@ def key_of(about: Any, hashed: Callable[[bytes], Any] = sha256) -> str:
         about: JSON, with arrays by their content.
         hashed: the digest.
 
-    Example:
+    Examples:
         >>> key_of([1, "text", np.arange(3)])
         'fdccbafdb2dadfd3'
     """

@@ -22,7 +22,7 @@ _WARRANTY = {"share": "alpha", "guard": "regression_check", "most": "maximum_los
 class Record(dict[str, Any]):
     """The content of `run.json`; `config` has everything that decides the result.
 
-    Example:
+    Examples:
         >>> upgraded({"asked": {"options": {"mined_by": "words"}}})
         {'config': {'options': {'retriever': 'words'}}}
     """

@@ -136,8 +136,12 @@ class HelpAction(argparse.Action):
 
     def __call__(self, parser: Any, *rest: Any) -> NoReturn:
         """Print, and exit."""
+        from selfsent.cli.options import WithLateOptions
+
         command, declared = parser.command, len(parser._action_groups)
-        if command.has_late_options and any(word.partition("=")[0] == "--method" for word in parser.arguments):
+        if issubclass(command, WithLateOptions) and any(
+            word.partition("=")[0] == "--method" for word in parser.arguments
+        ):
             command.add_late_options(parser, parser.arguments)
         if command.main_options and not self.const:
             known = {action.dest: action for action in parser._actions}
@@ -323,14 +327,18 @@ def _run(arguments: list[str]) -> None:
             raise SettingsError(f"there is no command recipes{hint('it comes')}")
         parser.parse_args(rest)
         return
+    from selfsent.cli.options import WithLateOptions
+
     console.FLAGS.clear()
     console.FLAGS.update(parser.flags())
     try:
-        if kind.has_late_options and parser.unknown_flags(rest):  # a value after one would look like a position
+        if issubclass(kind, WithLateOptions) and parser.unknown_flags(
+            rest
+        ):  # a value after one would look like a position
             kind.add_late_options(parser, rest)
         options, unknown = parser.parse_known_intermixed_args(rest)
         command = kind.of(options, parser=parser, arguments=arguments, unknown=unknown, started=started)
-        if not kind.has_late_options:
+        if not issubclass(kind, WithLateOptions):
             parser.refuse(unknown)
         command.run()
     finally:

@@ -48,8 +48,6 @@ class Command(ABC):
 
     subcommands: ClassVar[dict[str, type[Command]]] = {}
     """Commands that a first argument of this name runs."""
-    has_late_options: ClassVar[bool] = False
-    """Whether more options become known at run time: `add_late_options` adds them for the help."""
 
     changes: dict[str, Any] = field(default_factory=dict)
     parser: Any
@@ -78,14 +76,19 @@ class Command(ABC):
         """Options by their names."""
         return {name: getattr(self, name) for name in names}
 
-    @classmethod
-    def add_late_options(cls, parser: Any, arguments: list[str]) -> None:
-        """Add options that depend on the arguments, such as a method's."""
-        raise NotImplementedError
-
     @abstractmethod
     def run(self) -> None:
         """Run the command."""
+
+
+@dataclass(kw_only=True)
+class WithLateOptions(Command):
+    """A command with options that depend on its arguments, such as a method's."""
+
+    @classmethod
+    @abstractmethod
+    def add_late_options(cls, parser: Any, arguments: list[str]) -> None:
+        """Add these options to the parser, and set its `has_late_options`."""
 
 
 @dataclass(kw_only=True)
@@ -322,7 +325,7 @@ class Asking(Encoding):
 def is_text(name: str) -> bool:
     """Whether a word of a command names texts, where it may name a model, too.
 
-    Example:
+    Examples:
         >>> is_text("tickets.csv"), is_text("-"), is_text("bundled"), is_text("intfloat/e5-small-v2")
         (True, True, False, False)
     """

@@ -12,7 +12,7 @@ from selfsent.augment.registry import parse_augmenters
 from selfsent.cli import console
 from selfsent.cli.console import show
 from selfsent.cli.flags import add_method_options
-from selfsent.cli.options import APART, FILES, UNSET, Resumable, TrainingText
+from selfsent.cli.options import APART, FILES, UNSET, Resumable, TrainingText, WithLateOptions
 from selfsent.errors import SettingsError
 from selfsent.settings import Settings, setting
 from selfsent.training.run_config import ModelOptions, RunConfig
@@ -25,7 +25,7 @@ _OF_RECIPES = ("--output", "--variant", "--base", "--data", "--seed", "--seeds",
 
 
 @dataclass(kw_only=True)
-class Train(TrainingText, Resumable):
+class Train(TrainingText, Resumable, WithLateOptions):
     """Train an encoder on sentences, or on pairs and triples with labels or without.
 
       selfsent train tickets.csv --text-column body --output runs/tickets
@@ -44,7 +44,6 @@ class Train(TrainingText, Resumable):
         ("settings (the defaults are the method's)", Settings, UNSET),
         ("run", RunConfig, None),
     )
-    has_late_options = True
 
     corpus: tuple[str, ...] = setting(
         (), f"{FILES}; or a recipe: FILE.yaml or a name of selfsent recipes", positional=True, nargs="+"

@@ -97,7 +97,7 @@ class PairsToJudge:
     Raises:
         DataError: the file cannot be read, or has another format.
 
-    Example:
+    Examples:
         >>> from tempfile import TemporaryDirectory
         >>> with TemporaryDirectory() as folder:
         ...     found = PairsToJudge(Path(folder) / "pairs.tsv", [("a car", "an auto"), ("a car", "a cat")])

@@ -30,7 +30,7 @@ def grade_of(text: str) -> float | None:
     Raises:
         DataError: it is neither a number from 0 nor yes or no.
 
-    Example:
+    Examples:
         >>> grade_of("1"), grade_of("no"), grade_of("")
         (1.0, 0.0, None)
     """
@@ -60,7 +60,7 @@ class Judgements:
         DataError: the file cannot be read, or has other columns, which would be lost.
         OutputError: it is no ordinary file.
 
-    Example:
+    Examples:
         >>> from tempfile import TemporaryDirectory
         >>> with TemporaryDirectory() as folder:
         ...     found = Judgements(Path(folder) / "mine.csv")

@@ -171,7 +171,7 @@ def equal_tokens(tokenizer: Tokenizer) -> list[list[str]]:
 
     tokenizers 0.23.3 reads any of a group, and may read another one in each copy of a tokenizer.
 
-    Example:
+    Examples:
         >>> from tokenizers import models, normalizers
         >>> tokenizer = Tokenizer(models.WordLevel({"a": 0}, unk_token="a"))
         >>> tokenizer.normalizer = normalizers.Lowercase()
@@ -295,7 +295,7 @@ def seam(tokenizer: Tokenizer, prompt: str) -> tuple[np.ndarray, str]:
     Returns:
         (n,) ids, and the end.
 
-    Example:
+    Examples:
         >>> ids, end = seam(tokenizer, "query: ")  # of RoBERTa
         >>> len(ids), end
         (2, ' ')

@@ -55,7 +55,7 @@ class Adapter:
         shift: (d,).
         words: weight of BM25 relative to the cosine.
 
-    Example:
+    Examples:
         >>> adapter = Adapter.identity(2, words=0.5)
         >>> adapter(np.array([[3.0, 4.0]], np.float32)).tolist()
         [[0.6000000238418579, 0.800000011920929]]

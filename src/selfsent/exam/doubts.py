@@ -22,7 +22,7 @@ def templated(documents: Sequence[str]) -> float:
     Args:
         documents: texts.
 
-    Example:
+    Examples:
         >>> templated([f"Ticket {n} is open. I need {what}." for n, what in enumerate(("ink", "paper", "help"))])
         0.5
     """

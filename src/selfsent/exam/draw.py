@@ -267,7 +267,7 @@ def draw_exam(
         DataError: nothing can be asked.
         SettingsError: fewer than two queries.
 
-    Example:
+    Examples:
         >>> cars = Text("7", ("A red car",), ("It has four doors.", "Its colour is that of a rose."))
         >>> exam = draw_exam([cars, Text("8", ("Bicycles",), ("They have no doors.",))], 2)
         >>> sorted(query.text for query in exam.queries)

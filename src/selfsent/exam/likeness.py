@@ -35,7 +35,7 @@ def look_of(query: str, answers: Sequence[str], analyzer: Analyzer) -> Look:
         answers: texts that are right; the one with the most words in common counts.
         analyzer: of their language. Without stop words every query is one of keywords, or a question.
 
-    Example:
+    Examples:
         >>> look_of("why is the printer dead?", ["The printer is dead."], Analyzer("english"))
         ('4 to 8 words', 'question', 'more than 2/3 in common')
     """
@@ -66,7 +66,7 @@ def weights_like(drawn: Sequence[Look], real: Sequence[Look]) -> NDArray[np.floa
         drawn: of the exam's queries.
         real: of people's.
 
-    Example:
+    Examples:
         >>> short, long = ("short", "", ""), ("long", "", "")
         >>> weights_like([short, long, long, long], [short] * 8).round(2).tolist()
         [3.4, 0.2, 0.2, 0.2]
@@ -92,7 +92,7 @@ def weights_like(drawn: Sequence[Look], real: Sequence[Look]) -> NDArray[np.floa
 def effective_size(weights: NDArray[np.float64]) -> float:
     """How many queries of equal weight would have a mean as sure: (Σw)² / Σw² (Kish, 1965).
 
-    Example:
+    Examples:
         >>> effective_size(np.array([1.0, 1.0, 0.0, 0.0]))
         2.0
     """

@@ -280,7 +280,7 @@ def points(more: Difference) -> str:
 def times(ratio: float) -> str:
     """A ratio of prices in words.
 
-    Example:
+    Examples:
         >>> times(61.2), times(1.04), times(3.31)
         ('61 times', 'about', '3.3 times')
     """

@@ -71,7 +71,7 @@ class Price:
 def significant(value: float) -> str:
     """A number with two digits that count, as people write it.
 
-    Example:
+    Examples:
         >>> significant(1234.5), significant(12.34), significant(0.0567), significant(0)
         ('1,200', '12', '0.057', '0')
     """

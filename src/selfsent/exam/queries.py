@@ -85,7 +85,7 @@ def queries_in(answer: str, text: str, count: int, prompt: str = "") -> list[str
         count: maximum number of queries.
         prompt: whose lines, such as its examples, are no queries.
 
-    Example:
+    Examples:
         >>> queries_in("1. printer is dead\n2. 'no paper'", "Switch it on.", 3)
         ['printer is dead', 'no paper']
     """

@@ -198,7 +198,7 @@ def _read(path: Path) -> dict[str, Any]:
 def encoders_in(model: str) -> list[str]:
     """The encoders of directories and hub ids in the name of a search, without words and passages.
 
-    Example:
+    Examples:
         >>> encoders_in("bundled+words+passages:60"), encoders_in("bm25"), encoders_in("bundled+rerank:sent/minilm")
         (['bundled'], [], ['bundled', 'sent/minilm'])
     """
@@ -208,7 +208,7 @@ def encoders_in(model: str) -> list[str]:
 def apis_in(model: str) -> list[str]:
     """The encoders of APIs in the name of a search.
 
-    Example:
+    Examples:
         >>> apis_in("bundled+rerank:api:small"), apis_in("api:small+words"), apis_in("bundled")
         (['api:small'], ['api:small'], [])
     """

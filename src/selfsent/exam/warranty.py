@@ -155,7 +155,7 @@ def warranty(
     Raises:
         DataError: no query in a half of the exam.
 
-    Example:
+    Examples:
         >>> interpolation = WeightInterpolation(load_encoder("bundled"), load_encoder("runs/tickets"))
         >>> warranty(interpolation, exam).alpha  # doctest: +SKIP
         0.0

@@ -19,7 +19,7 @@ class RowsInUse:
         weight: (n, d) the table, which is kept in step.
         used: (m,) the rows, ascending, so that sums over them round as sums over all do.
 
-    Example:
+    Examples:
         >>> table = nn.Parameter(torch.ones(5, 2))
         >>> rows = RowsInUse(table, np.array([1, 3]))
         >>> rows.part.data += 1

@@ -32,7 +32,7 @@ def condition(where: Where, columns: Mapping[str, type]) -> tuple[str, list[Any]
     Raises:
         SettingsError: no condition, no such column, or a value that does not fit it.
 
-    Example:
+    Examples:
         >>> condition("team=sales", {"team": str})
         ("c0 IN (?)", ['sales'])
     """

@@ -46,7 +46,7 @@ class QueryMap:
         about: the encoders.
         matrix: (d, e), from d numbers of the new encoder to e numbers of the old one.
 
-    Example:
+    Examples:
         >>> turn = np.array([[0, 1], [1, 0]], np.float32)
         >>> query_map = QueryMap(Mapped("turned", "new", "", "old", ""), turn)
         >>> query_map(np.array([[3.0, 4.0]], np.float32)).round(1).tolist()

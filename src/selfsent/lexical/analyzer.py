@@ -115,7 +115,7 @@ class Analyzer:
     Raises:
         SettingsError: there is no such language.
 
-    Example:
+    Examples:
         >>> Analyzer("english")("The printers are printing")
         ['printer', 'print']
     """
@@ -154,7 +154,7 @@ class Analyzer:
     def split_at(self, text: str, wanted: Set[str]) -> list[str]:
         """A text in pieces, of which every second one is a word with one of the `wanted` terms.
 
-        Example:
+        Examples:
             >>> Analyzer("english").split_at("Printing, printed.", {"print"})
             ['', 'Printing', ', ', 'printed', '.']
         """
@@ -197,7 +197,7 @@ def _pairs(run: str) -> list[tuple[int, int]]:
 def lower(text: str, language: str | None = None) -> str:
     """A text in lower case, as its language has it: in Turkish I is the capital of ı, and İ is that of i everywhere.
 
-    Example:
+    Examples:
         >>> lower("IŞIK, İzmir", "turkish"), lower("IT, İzmir")
         ('ışık, izmir', 'it, izmir')
     """
@@ -211,7 +211,7 @@ def fold(words: Sequence[str]) -> list[str]:
 
     Nor do they have what most people leave out: Hebrew points, Arabic vowel signs, apostrophes and quotes in a word.
 
-    Example:
+    Examples:
         >>> fold(["Proﬁle", "ＲＥＳＥＴ", "Straße", "İzmir"])
         ['profile', 'reset', 'strasse', 'izmir']
     """
@@ -244,7 +244,7 @@ def language_of(texts: Sequence[str]) -> str | None:
     Args:
         texts: a sample of some hundred beginnings is classified. A query alone needs more evidence than a corpus.
 
-    Example:
+    Examples:
         >>> language_of(["the printer does not answer"]), language_of(["ok"]), language_of(["123"])
         ('english', None, None)
     """
@@ -257,7 +257,7 @@ def language_code(texts: Sequence[str]) -> str | None:
     Args:
         texts: a sample of some hundred beginnings is classified.
 
-    Example:
+    Examples:
         >>> language_code(["プリンターが応答しません。電源を入れ直しても変わりません。"])
         'ja'
     """

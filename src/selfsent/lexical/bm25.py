@@ -69,7 +69,7 @@ class BM25Stats(NamedTuple):
             terms: of the query.
             frequency: number of texts that hold a term.
 
-        Example:
+        Examples:
             >>> stats, texts = BM25Stats(2, 2.0), [["red", "car"], ["blue", "car"]]
             >>> query = stats.query_weights(["red"], lambda term: sum(term in text for text in texts))
             >>> held = [stats.text_weights([*map(term_number, text)]) for text in texts]
@@ -107,7 +107,7 @@ class BM25:
         queries: (q,) texts.
         analyzer: makes terms of queries and texts.
 
-    Example:
+    Examples:
         >>> bm25 = BM25(["red cars"], Analyzer("english"))
         >>> bm25.add(["a red car", "a blue car", "rain"])
         >>> (bm25.queries @ bm25.texts.T).toarray().round(2)
@@ -181,7 +181,7 @@ class BM25:
 
         They are the products of `queries` and `texts`; for a few queries without scipy, which is slow to import.
 
-        Example:
+        Examples:
             >>> bm25 = BM25(["red cars"], Analyzer("english"))
             >>> bm25.add(["a red car", "a blue car", "rain"])
             >>> bm25.scorer()(1, 3).round(2).tolist()

@@ -96,7 +96,7 @@ def without_courtesies(text: str, language: str | None = None) -> str:
         text: of any length.
         language: one of `LANGUAGES`.
 
-    Example:
+    Examples:
         >>> without_courtesies("Hello team, the VPN drops. Many thanks in advance").split()
         [',', 'the', 'vpn', 'drops.', 'in', 'advance']
     """
@@ -106,7 +106,7 @@ def without_courtesies(text: str, language: str | None = None) -> str:
 def says_nothing(text: str, analyzer: Analyzer) -> bool:
     """Whether a text holds courtesies, and beside them stop words and numbers at most.
 
-    Example:
+    Examples:
         >>> english = Analyzer("english")
         >>> says_nothing("Hi, please help! Thanks.", english), says_nothing("Hi, my screen is black", english)
         (True, False)

@@ -36,7 +36,7 @@ def fuse(dense: _Scores, lexical: Any, weight: float) -> _Scores:
         lexical: BM25 or TF-IDF in the same shape, 0 to 1.
         weight: of the lexical score, from 0.
 
-    Example:
+    Examples:
         >>> fuse(0.5, 0.25, 2.0)
         1.0
     """
@@ -51,7 +51,7 @@ def normalized(fused: _Scores, weight: float) -> _Scores:
         fused: (dense + weight · lexical).
         weight: of the lexical score.
 
-    Example:
+    Examples:
         >>> normalized(fuse(1.0, 1.0, 1.5), 1.5)
         1.0
     """
@@ -69,7 +69,7 @@ def top_k(scores: NDArray[Any], k: int) -> NDArray[np.int64]:
     Returns:
         (..., min(k, n)) positions.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> top_k(np.array([0.1, 0.7, 0.7, 0.3]), 3).tolist()
         [1, 2, 3]
@@ -86,7 +86,7 @@ def top_k_unordered(scores: NDArray[Any], k: int, above: float) -> NDArray[np.in
         k: positions wanted; fewer if there are fewer scores above the bound.
         above: a bound; scores equal to it are left out.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> sorted(top_k_unordered(np.array([0.1, 0.7, 0.0, 0.3]), 2, 0.0).tolist())
         [1, 3]

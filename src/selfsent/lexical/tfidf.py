@@ -24,7 +24,7 @@ class WordCounts:
     Args:
         analyzer: makes the terms; by default words as they are.
 
-    Example:
+    Examples:
         >>> counts = WordCounts()
         >>> counts.add(["a red car", "a blue car"])
         >>> round(float((counts.weighed(["red"]) @ counts.weighed(["a red car"]).T)[0, 0]), 2)
@@ -71,7 +71,7 @@ class WordWeights:
     Args:
         texts: (n,) texts that give the words and their frequencies.
 
-    Example:
+    Examples:
         >>> weights = WordWeights(["a red car", "the red car"])
         >>> round(float((weights.rows @ weights.weighed(["a red car"]).T)[1, 0]), 2)
         0.5

@@ -107,7 +107,7 @@ class BootstrapLearner(Learner):
     | `views[1]` | the same n | another look: noise, dropout, a translation |
     | loss | a sum | over the n sentences |
 
-    Example:
+    Examples:
         >>> learner = BootstrapLearner(model, Bootstrap(momentum=0.99))
         >>> one, other = pack(model, ["a cat", "dogs"]), pack(model, ["cat sat", "bark"])
         >>> learner([one, other]).count
@@ -170,7 +170,7 @@ class NtxentLearner(BootstrapLearner):
     | `views[1]` | the same n | another look |
     | loss | a sum | over the 2n looks |
 
-    Example:
+    Examples:
         >>> learner = NtxentLearner(model, NTXent())
         >>> one, other = pack(model, ["a cat", "dogs"]), pack(model, ["cat sat", "bark"])
         >>> learner([one, other]).count

@@ -67,7 +67,7 @@ def in_batch_cross_entropy(scores: Tensor, excluded: Tensor | None = None, first
         first: the partner of the first query; by default they are all queries of this process.
 
     Returns:
-        A float32 scalar: the sum over the n queries, in nats.
+        A float32 scalar, the sum over the n queries, in nats.
     """
     own = torch.arange(len(scores), device=scores.device) + (rank() * len(scores) if first is None else first)
     if excluded is not None:
@@ -96,7 +96,7 @@ def ranking_loss(
         by_document: whether candidates of the same document are left out.
 
     Returns:
-        A float32 scalar: the sum over the n texts, in nats.
+        A float32 scalar, the sum over the n texts, in nats.
     """
     everyone, excluded = [gather(each) for each in candidates], no_negatives(query, texts, hard, by_document)
 
@@ -117,7 +117,7 @@ def nt_xent(pairs: Sequence[Tensor], targets: Sequence[Tensor], temperature: flo
         views: the two views. What z was made from is no candidate, as no equal text is.
 
     Returns:
-        A float32 scalar: the sum over 2n cross-entropies, each of one positive and 2(n − 1) negatives.
+        A float32 scalar, the sum over 2n cross-entropies, each of one positive and 2(n − 1) negatives.
     """
     first, second, *found = (F.normalize(part.float(), dim=-1) for part in (*pairs, *targets))
     there = ranking_loss(first, found[::-1], views[0], views[1::-1], 1 / temperature)

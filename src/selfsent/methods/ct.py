@@ -93,7 +93,7 @@ class TensionLearner(TwinLearner):
     | `views[1]` | n sentences | the partner of each: itself for one in 8, another sentence for the others |
     | loss | a sum | over the n pairs |
 
-    Example:
+    Examples:
         >>> learner = TensionLearner(model, CT(negatives=1))
         >>> batch, partners = pack(model, ["a cat", "a dog"]), pack(model, ["a cat", "rain"])
         >>> learner([batch, partners]).count
@@ -123,7 +123,7 @@ class InBatchTensionLearner(TwinLearner):
     | `views[1]` | the same n | for the second encoder |
     | loss | a sum | over the n sentences |
 
-    Example:
+    Examples:
         >>> learner = InBatchTensionLearner(model, CTInBatch())
         >>> batch = pack(model, ["a cat sat", "dogs bark"])
         >>> learner([batch, batch]).count

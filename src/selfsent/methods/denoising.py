@@ -52,7 +52,7 @@ class MaskedLearner(Learner):
     | `views[0]` | n sentences | damaged, with the words to predict as `targets` |
     | loss | a sum | over the words to predict |
 
-    Example:
+    Examples:
         >>> learner = MaskedLearner(model, MLM())
         >>> whole = pack(model, ["the cat sat on the mat"])
         >>> learner([whole]).count  # nothing is masked: there is nothing to predict
@@ -132,7 +132,7 @@ class DenoisingLearner(Learner):
     | `views[1]` | the same n | whole |
     | loss | a sum | over the tokens of the whole sentences |
 
-    Example:
+    Examples:
         >>> learner = DenoisingLearner(model, TSDAE(ratio=0.6))
         >>> damaged, whole = pack(model, ["cat mat"]), pack(model, ["the cat sat on the mat"])
         >>> learner([damaged, whole]).count == whole.tokens - 1

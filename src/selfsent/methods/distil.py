@@ -103,7 +103,7 @@ class DistilLearner(Learner):
     | `views[1]` | n translations | where there are any |
     | loss | a sum | over the n sentences |
 
-    Example:
+    Examples:
         >>> learner = DistilLearner(model, Distil(teacher="bundled"))
         >>> batch = pack(model, ["a cat sat", "dogs bark"])
         >>> batch.vectors = learner.features(batch)

@@ -71,7 +71,7 @@ class InfomaxLearner(Learner):
     | `views[0]` | n sentences | tokens are local features, pooled vectors global ones |
     | loss | a sum | over the tokens |
 
-    Example:
+    Examples:
         >>> learner = InfomaxLearner(model, InfoMax())
         >>> batch = pack(model, ["a cat sat", "dogs bark"])
         >>> learner([batch]).count

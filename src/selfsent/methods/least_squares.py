@@ -150,7 +150,7 @@ class LeastSquaresLearner(Learner):
     Raises:
         BaseEncoderError: the base is no table of token vectors.
 
-    Example:
+    Examples:
         >>> learner = LeastSquaresLearner(load_encoder("bundled"), LeastSquares(teacher="bundled"))
         >>> batch = pack(learner.model, ["a cat sat", "dogs bark", "it rains", "wet"])
         >>> batch.vectors = learner.features(batch)

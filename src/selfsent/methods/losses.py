@@ -123,7 +123,7 @@ def linear_cross_entropy(
         block: rows of the projection multiplied at a time on a CPU.
 
     Returns:
-        A float32 scalar: the sum over the n rows, in nats.
+        A float32 scalar, the sum over the n rows, in nats.
     """
     how = scores_at_once, block
     return cast(Tensor, _LinearCrossEntropy.apply(states, weight, bias, targets, *how))  # type: ignore[no-untyped-call]  # torch's

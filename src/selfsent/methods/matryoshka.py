@@ -52,7 +52,7 @@ class Matryoshka(Learner):
     and layers of the learner that expect its width read it as well. The encoders themselves run once, whatever the
     number of sizes. `fixed` encoders are read whole: the knowledge of a base or a teacher is the aim for every size.
 
-    Example:
+    Examples:
         >>> model.sizes = (384, 64)
         >>> learner = of_sizes(SimCSELearner)(model, SimCSE())
         >>> batch = pack(model, ["a cat sat", "dogs bark", "it rains"])

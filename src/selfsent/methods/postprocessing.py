@@ -161,7 +161,7 @@ class WhiteningLearner(Learner):
     | `prepare` | all sentences | packed, a batch at a time, once |
     | `forward` |  | is never called |
 
-    Example:
+    Examples:
         >>> learner = WhiteningLearner(model, Whitening())
         >>> texts = ["a cat sat", "dogs bark", "it rains", "wet"]
         >>> learner.prepare([[pack(model, texts)]])
@@ -186,7 +186,7 @@ class ZScoreLearner(WhiteningLearner):
     | `prepare` | all sentences | packed, a batch at a time, once |
     | `forward` |  | is never called |
 
-    Example:
+    Examples:
         >>> learner = ZScoreLearner(model, ZScore())
         >>> texts = ["a cat sat", "dogs bark", "it rains", "wet"]
         >>> learner.prepare([[pack(model, texts)]])
@@ -244,7 +244,7 @@ class FlowLearner(Learner):
     | `views[0]` | n sentences | encoded once by the frozen encoder |
     | loss | a sum | over the n sentences |
 
-    Example:
+    Examples:
         >>> learner = FlowLearner(model, Flow(levels=1, depth=1))
         >>> batch = pack(model, ["a cat sat", "dogs bark"])
         >>> learner.features(batch).shape[0]

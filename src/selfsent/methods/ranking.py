@@ -156,7 +156,7 @@ class RankingLearner(Learner):
     | `labels` | (n, 1 + mined) | with a teacher, its scores of the partner and the mined negatives |
     | loss | a sum | over the n pairs |
 
-    Example:
+    Examples:
         >>> learner = RankingLearner(model, MNRL(both_directions=True))
         >>> pairs = pack(model, ["a cat sat", "dogs bark"]), pack(model, ["it slept", "loudly"])
         >>> learner(pairs).count

@@ -53,7 +53,7 @@ class Sent2VecLearner(Learner):
     Raises:
         BaseEncoderError: the base is no table of token vectors.
 
-    Example:
+    Examples:
         >>> learner = Sent2VecLearner(load_encoder("bundled"), Sent2Vec(threshold=1.0))
         >>> batch = pack(learner.model, ["a cat sat", "dogs"])
         >>> learner([batch]).count

@@ -38,7 +38,7 @@ class SimCSELearner(Learner):
     | `views[1]` | the same n | read again: with other dropout, other noise, or another sentence of the document |
     | loss | a sum | over the n sentences |
 
-    Example:
+    Examples:
         >>> learner = SimCSELearner(model, SimCSE(temperature=0.05))
         >>> batch = pack(model, ["a cat sat", "dogs bark", "it rains"])
         >>> learner([batch, batch]).count

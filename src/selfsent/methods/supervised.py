@@ -95,7 +95,7 @@ class SoftmaxLearner(Learner):
     | `labels` | (n,) | classes, from 0 |
     | loss | a sum | over the n pairs |
 
-    Example:
+    Examples:
         >>> learner = SoftmaxLearner(model, Softmax(classes=3))
         >>> pair = pack(model, ["a cat sat"]), pack(model, ["it stood"])
         >>> learner(pair, torch.tensor([2])).count
@@ -126,7 +126,7 @@ class CosineLearner(Learner):
     | `labels` | (n,) | scores, from 0 to `scale` |
     | loss | a sum | over the n pairs |
 
-    Example:
+    Examples:
         >>> learner = CosineLearner(model, Cosine(scale=5.0))
         >>> pair = pack(model, ["a cat sat"]), pack(model, ["it sat"])
         >>> learner(pair, torch.tensor([4.2])).count
@@ -154,7 +154,7 @@ class TripletLearner(Learner):
     | `views[2]` | n texts | unlike them |
     | loss | a sum | over the n triplets |
 
-    Example:
+    Examples:
         >>> learner = TripletLearner(model, Triplet())
         >>> triplet = [pack(model, [text]) for text in ("a cat", "a kitten", "rain")]
         >>> learner(triplet).count
@@ -239,7 +239,7 @@ class CrossEncoderLearner(Learner):
     | `labels` | (n,) | classes, or scores from 0 to `scale` |
     | loss | a sum | over the n pairs |
 
-    Example:
+    Examples:
         >>> learner = CrossEncoderLearner(model, CrossEncoder(loss="mse"))
         >>> joined = pack(model, ["a cat sat [SEP] it slept"])
         >>> learner([joined], torch.tensor([0.5])).count

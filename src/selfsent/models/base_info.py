@@ -27,7 +27,7 @@ class BaseInfo:
         pooling: name of the pooling; None without one.
         is_sentence_encoder: whether it was trained to make sentence vectors.
 
-    Example:
+    Examples:
         >>> info = BaseInfo.read("bundled")
         >>> info.is_static, info.pooling, info.is_sentence_encoder
         (True, 'mean', True)

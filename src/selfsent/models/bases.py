@@ -87,7 +87,7 @@ def table_for(language: str | None) -> str:
     Args:
         language: its ISO 639 code; None where it is unsure.
 
-    Example:
+    Examples:
         >>> table_for("de"), table_for("en"), table_for(None)
         ('bundled-multilingual', 'bundled', 'bundled')
     """

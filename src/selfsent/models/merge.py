@@ -27,7 +27,7 @@ class WeightInterpolation:
     Raises:
         BaseEncoderError: they differ in architecture, pooling, size of vectors, or vocabulary.
 
-    Example:
+    Examples:
         >>> interpolation = WeightInterpolation(load_encoder("bundled"), load_encoder("runs/tickets"))
         >>> interpolation.at(0.5).save(Path("half"))
     """

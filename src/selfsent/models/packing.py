@@ -72,7 +72,7 @@ def pack(model: Encoder, texts: Sequence[str], prompt: str = "") -> Packed:
 
     Before each stands the prompt.
 
-    Example:
+    Examples:
         >>> from selfsent.models.loading import load_encoder
         >>> model = load_encoder("bundled")
         >>> model(pack(model, ["the printer is dead", "it rains"])).shape

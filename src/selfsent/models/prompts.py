@@ -25,7 +25,7 @@ class Prompts:
         document: before what is searched: `encode_document` puts it.
         symmetric: before texts of one kind: `encode` puts it.
 
-    Example:
+    Examples:
         >>> Prompts.among({"query": "query: ", "passage": "passage: "})
         Prompts(query='query: ', document='passage: ', symmetric='query: ')
     """

@@ -98,7 +98,7 @@ class Table:
         rows: the vector of each token.
         after: the modules behind the mean: their kind, the arrays in them by name, and what they make of vectors.
 
-    Example:
+    Examples:
         >>> from selfsent.models.bases import resolve
         >>> table = Table.read(resolve("bundled"))
         >>> table.vectors(["the printer is dead", "it rains"]).shape

@@ -34,7 +34,7 @@ class TableTokenizer:
     Args:
         tokenizer: of tokenizers; it is copied.
 
-    Example:
+    Examples:
         >>> from selfsent.models.loading import load_encoder
         >>> load_encoder("bundled").tokenizer("the printer is dead")["input_ids"]
         [70, 13095, 77, 831]

@@ -49,7 +49,7 @@ class TextsRead:
     Args:
         hashes: (n,) ascending, each once.
 
-    Example:
+    Examples:
         >>> read = TextsRead.of_texts(["It rains. The street is wet."])
         >>> read.shares(["The street is wet!", "The sun shines."]).tolist()
         [1.0, 0.0]

@@ -63,7 +63,7 @@ class Address:
         Raises:
             SettingsError: no such database, no name, or a password in it; it is not repeated in the line.
 
-        Example:
+        Examples:
             >>> Address.of("lancedb://folder#tickets")
             Address(kind='lancedb', place='folder', name='tickets', files=True)
         """

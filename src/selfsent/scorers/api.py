@@ -42,7 +42,7 @@ def fields_of(name: str) -> dict[str, tuple[str, str]]:
     Raises:
         SettingsError: another form.
 
-    Example:
+    Examples:
         >>> fields_of("api:e5?prompt=query: |passage: "), fields_of("api:e5?input_type=query|passage&prompt=Find:%0A|")
         ({'prompt': ('query: ', 'passage: ')}, {'input_type': ('query', 'passage'), 'prompt': ('Find:\n', '')})
     """
@@ -90,7 +90,7 @@ class ApiVectors:
     Raises:
         SettingsError: no address in the environment, a key that would be sent unencrypted, or fields of another form.
 
-    Example:
+    Examples:
         >>> vectors = ApiVectors("api:text-embedding-3-small")  # doctest: +SKIP
         >>> vectors(["a sentence", "another one"]).shape  # doctest: +SKIP
         (2, 1536)

@@ -49,7 +49,7 @@ class LexicalScorer(Scorer):
         kind: `tfidf` or `bm25`.
         name: in results.
 
-    Example:
+    Examples:
         >>> LexicalScorer("tfidf").similarity(["a red car"], ["the red car"]).round(2).tolist()
         [0.71]
     """

@@ -21,7 +21,7 @@ _NAMED = re.compile(r"(.+)\+passages:(\d+)(.*)")
 def passages_in(name: str) -> tuple[str, int] | None:
     """The model and the words of a passage in the name of a search in passages; None for other names.
 
-    Example:
+    Examples:
         >>> passages_in("bundled+words+passages:120"), passages_in("bundled+passages:120+words")
         (('bundled+words', 120), ('bundled+words', 120))
     """

@@ -30,7 +30,7 @@ _NAMED = re.compile(r"(.+)\+(sentences|hubs|feedback):(0?\.\d+|1)((?:\+.*)?)")
 def program_in(name: str) -> tuple[str, str, float] | None:
     """The search, the program and its share in the name of a search with a program; None for other names.
 
-    Example:
+    Examples:
         >>> program_in("bundled+words+sentences:0.4"), program_in("bundled+hubs:.5+words"), program_in("bundled")
         (('bundled+words', 'sentences', 0.4), ('bundled+words', 'hubs', 0.5), None)
     """
@@ -60,7 +60,7 @@ class Program(SearchScorer):
     Raises:
         DataError: the search is not by vectors.
 
-    Example:
+    Examples:
         >>> search = Program(load_scorer("bundled+words"), "hubs", 0.5)  # doctest: +SKIP
     """
 

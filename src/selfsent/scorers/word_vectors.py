@@ -46,7 +46,7 @@ class WordVectors:
         path: the file.
         stop_words: whether words of scikit-learn's English list count.
 
-    Example:
+    Examples:
         >>> vectors = WordVectors(Path("glove.6B.300d.txt"))  # doctest: +SKIP
         >>> vectors(["a sentence", "another one"]).shape  # doctest: +SKIP
         (2, 300)

@@ -37,7 +37,7 @@ def differences(kept: str, other: str) -> str:
         kept: the text that stays.
         other: its copy.
 
-    Example:
+    Examples:
         >>> differences("Printer 42 is jammed", "printer 43 is not jammed"), differences("It rains", "it  rains")
         ('42 → 43; + not', '')
     """
@@ -71,7 +71,7 @@ def names_in(texts: Iterable[str]) -> set[str]:
 
     Texts with a capital at half of these words, such as headlines, tell nothing. Nouns of German count as names.
 
-    Example:
+    Examples:
         >>> names_in(["Please call Miller at once", "Miller said: please stop"])
         {'miller'}
     """
@@ -89,7 +89,7 @@ def names_in(texts: Iterable[str]) -> set[str]:
 def is_reordered(one: str, other: str) -> bool:
     """Whether two texts have words in another order, by the words that occur once in both.
 
-    Example:
+    Examples:
         >>> is_reordered("from Rome to Paris", "from Paris to Rome"), is_reordered("Rome or Paris", "not Rome, Paris")
         (True, False)
     """
@@ -112,7 +112,7 @@ def is_guarded(one: str, other: str, guards: Sequence[Guard], names: Container[s
         guards: changes that are forbidden.
         names: those of the corpus (see `names_in`), for `names`.
 
-    Example:
+    Examples:
         >>> is_guarded("room 42", "room 43", ["numbers"]), is_guarded("room 42 now", "room 42", ["numbers"])
         (True, False)
         >>> is_guarded("it is jammed", "it isn't jammed", ["negations"])

@@ -34,7 +34,7 @@ def edits(texts: list[str], rows: np.ndarray) -> dict[str, list[str]]:
         texts: (n,) of the corpus.
         rows: (n,) their rows, on which what is drawn depends.
 
-    Example:
+    Examples:
         >>> made = edits(["room 42 is closed for the whole day"], np.array([0]))
         >>> made["cut"], made["with another number"]
         (['room 42 is closed for the'], ['room 43 is closed for the whole day'])

@@ -32,7 +32,7 @@ _SINGLE = re.compile(r"(?<!\w)\w(?!\w)")
 def near_words(text: str) -> list[str]:
     """The words of a text, folded, with stop words and single letters and digits, by which near-copies are told.
 
-    Example:
+    Examples:
         >>> near_words("Not in room 4")
         ['not', 'in', 'room', '4']
     """

@@ -237,7 +237,7 @@ def by_tfidf(
     Raises:
         SettingsError: no such language.
 
-    Example:
+    Examples:
         >>> pairs = most_similar_pairs(vectors, *candidates_for(20, 0.8, 0.5))  # doctest: +SKIP
         >>> by_tfidf(pairs, corpus, 20, 0.8, 0.5)  # doctest: +SKIP
     """

@@ -40,7 +40,7 @@ def counts_over(
     Raises:
         SettingsError: something that is no such date, or no date at all.
 
-    Example:
+    Examples:
         >>> counts_over(["2026-01-30", "2026-02-01", None], np.array([0, 1, 1]), 2, "created")[1].tolist()
         [[1, 0, 0], [0, 0, 1]]
     """
@@ -78,7 +78,7 @@ def counts_over(
 def bars(counts: Sequence[int]) -> str:
     """Counts as a line of bars; a dot is none.
 
-    Example:
+    Examples:
         >>> bars([0, 1, 4, 8])
         '·▁▄█'
     """
@@ -101,7 +101,7 @@ def order_of_dates(values: Sequence[Any], column: str) -> NDArray[np.float64]:
     Raises:
         SettingsError: something that is neither.
 
-    Example:
+    Examples:
         >>> order_of_dates(["2026-01-31", None, "2026-01-31T10:00"], "created").argsort().tolist()
         [1, 0, 2]
     """

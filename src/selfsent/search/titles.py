@@ -30,7 +30,7 @@ _MARK = re.compile(r"^(?:title\s*:\s*|[-*#\s]+)+", re.IGNORECASE)
 def title_in(answer: str) -> str:
     """The title in the answer of a language model: its first line, cleaned, without quotes, marks and thoughts.
 
-    Example:
+    Examples:
         >>> title_in("Title: **Lost passwords**")
         'Lost passwords'
     """

@@ -140,7 +140,7 @@ def paired_best(scores: Floats, other: float, samples: Floats, other_samples: Fl
         samples: (k, resamples) of the systems.
         other_samples: (resamples,) of the other one, from the same seed, items and groups.
 
-    Example:
+    Examples:
         >>> shift = np.linspace(-1, 1, 1000)
         >>> found = paired_best(np.array([3.0, 2.0]), 1.0, np.array([3 + shift, 2 - shift]), np.ones(1000))
         >>> round(found.low, 2)

@@ -56,7 +56,7 @@ def hardest(scores: np.ndarray, partner: np.ndarray, count: int, max_relative_sc
         count: number of candidates to return.
         max_relative_score: maximum score, relative to the partner's.
 
-    Example:
+    Examples:
         >>> hardest(np.array([[0.9, 0.97, 0.2, 0.5]]), np.array([1.0]), 2)
         array([[0, 3]])
     """

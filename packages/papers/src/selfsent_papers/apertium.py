@@ -60,8 +60,8 @@ class Apertium:
     Raises:
         SettingsError: Apertium, or this pair of languages, is not installed.
 
-    Example:
-        Apertium("eng", "spa")(["The cat sat on the mat."])
+    Examples:
+        >>> Apertium("eng", "spa")(["The cat sat on the mat."])  # doctest: +SKIP
     """
 
     def __init__(self, language: str, target: str) -> None:

@@ -44,7 +44,7 @@ class FastSentLearner(Learner):
     | `views[1]` | n sentences | a neighbour of each in its document |
     | loss | a sum | over the words of `views[1]` |
 
-    Example:
+    Examples:
         >>> learner = FastSentLearner(model, FastSent())
         >>> batch = pack(model, ["a cat sat", "dogs bark"]), pack(model, ["the day", "night"])
         >>> learner(batch).count

@@ -41,7 +41,7 @@ class InferSentLearner(Learner):
     | `labels` | (n,) | classes, from 0 |
     | loss | a sum | over the n pairs |
 
-    Example:
+    Examples:
         >>> learner = InferSentLearner(model, InferSent(classes=3))
         >>> pair = pack(model, ["a cat sat"]), pack(model, ["it stood"])
         >>> learner(pair, torch.tensor([2])).count

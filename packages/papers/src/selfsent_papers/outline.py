@@ -41,7 +41,7 @@ def outline(name: str | Path, mirror: str | Path | None = None) -> dict[str, Any
         mirror: of the data sets, searched for its inputs.
 
     Returns:
-        `name` and `title`; `repeats`: reproduced tables and figures (`IS-BERT 1`, `TSDAE figure 3`); `needs` of all
+        `name` and `title`; `repeats`, the reproduced tables and figures (`IS-BERT 1`, `TSDAE figure 3`); `needs` of all
         variants, each once (see `Need`); and the `variants` by name (empty for a single one), each with its methods,
         its encoder, and the published rows and figures it reproduces.
 

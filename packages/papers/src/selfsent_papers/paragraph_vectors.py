@@ -49,8 +49,8 @@ class ParagraphVectors:
         source: the corpus, as for `read_corpus`; a row is a sentence.
         progress: receives a notice and the progress of training; by default they are shown.
 
-    Example:
-        vectors = ParagraphVectors("dbow", "sentences.txt")(["a cat sat", "dogs bark"])
+    Examples:
+        >>> vectors = ParagraphVectors("dbow", "sentences.txt")(["a cat sat", "dogs bark"])  # doctest: +SKIP
     """
 
     def __init__(self, kind: str, source: str, progress: Progress | None = None) -> None:

@@ -128,7 +128,7 @@ def make_recurrent(name: str) -> Path:
         BaseEncoderError: another name.
         DataError: the file cannot be read.
 
-    Example:
+    Examples:
         >>> make_recurrent("gru:2400x620").name
         'model'
     """

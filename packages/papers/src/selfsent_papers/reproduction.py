@@ -221,8 +221,9 @@ def join_runs(directories: Iterable[str | Path]) -> list[Reproduction]:
     Raises:
         RunError: no finished run of a recipe, or two with the same task in one row.
 
-    Example:
-        rows = join_runs(["runs/askubuntu", "runs/cqadupstack", "runs/twitterpara", "runs/scidocs"])
+    Examples:
+        >>> directories = ["runs/askubuntu", "runs/cqadupstack", "runs/twitterpara", "runs/scidocs"]
+        >>> rows = join_runs(directories)  # doctest: +SKIP
     """
     rows: dict[str, tuple[list[Record], dict[str, dict[str, Any]]]] = {}
     come_from: dict[tuple[str, str], Path] = {}

@@ -141,7 +141,7 @@ class SequentialDenoisingLearner(_Decoding):
         BaseEncoderError: the base is a table of token vectors.
         SettingsError: words are to be masked, and the tokenizer has no mask token.
 
-    Example:
+    Examples:
         >>> learner = SequentialDenoisingLearner(model, SDAE())
         >>> damaged, whole = pack(model, ["cat sat the on"]), pack(model, ["the cat sat on"])
         >>> learner([damaged, whole]).count == whole.tokens - 1
@@ -174,7 +174,7 @@ class SkipThoughtsLearner(_Decoding):
     | `views[2]` | n sentences | the one after each, likewise |
     | loss | a sum | over the tokens before and after |
 
-    Example:
+    Examples:
         >>> learner = SkipThoughtsLearner(model, SkipThoughts())
         >>> middle, before, after = (pack(model, [text]) for text in ("it sat", "a cat came", "it slept"))
         >>> learner([middle, before, after]).count == before.tokens - 1 + after.tokens - 1

@@ -99,7 +99,7 @@ def make_ngrams(name: str) -> Path:
     Raises:
         BaseEncoderError: another name, or there is no tokenizer.
 
-    Example:
+    Examples:
         >>> make_ngrams("ngrams:700x2000000").name
         'model'
     """
@@ -157,7 +157,7 @@ class BigramsLearner(Sent2VecLearner):
     Raises:
         BaseEncoderError: the base has no vectors of bigrams.
 
-    Example:
+    Examples:
         >>> learner = BigramsLearner(load_encoder("ngrams:8x50"), Bigrams(threshold=1.0))
         >>> batch = pack(learner.model, ["a cat sat", "dogs"])
         >>> learner([batch]).count

@@ -43,7 +43,7 @@ def welch(first: Sequence[float], second: Sequence[float], level: float = 0.95) 
     Raises:
         SettingsError: fewer than two scores on a side: one seed decides nothing.
 
-    Example:
+    Examples:
         >>> welch([2.0, 4.0], [1.0, 1.0]).difference
         2.0
     """
@@ -96,7 +96,7 @@ def holm(values: Sequence[float]) -> list[float]:
     Raises:
         SettingsError: a value that is no probability.
 
-    Example:
+    Examples:
         >>> holm([0.01, 0.5, 0.02])
         [0.03, 0.5, 0.04]
     """

@@ -73,7 +73,7 @@ def tag(words: Sequence[str]) -> list[str]:
     Raises:
         SettingsError: HanTa is not installed.
 
-    Example:
+    Examples:
         >>> tag(["Dogs", "sleep", "."])
         ['nouns', 'verbs', 'punctuation']
     """
@@ -118,8 +118,9 @@ def word_importance(scorer: Scorer, left: Sequence[str], right: Sequence[str], t
     Raises:
         DataError: no left sentence has two words.
 
-    Example:
-        found = word_importance(load_scorer("bundled"), ["a cat sat", "dogs bark"], ["the cat sits", "barking dogs"])
+    Examples:
+        >>> one, other = ["a cat sat", "dogs bark"], ["the cat sits", "barking dogs"]
+        >>> found = word_importance(load_scorer("bundled"), one, other)  # doctest: +SKIP
     """
     words = [WORD.findall(text) for text in left]
     usable = [row for row, each in enumerate(words) if len(each) > 1]

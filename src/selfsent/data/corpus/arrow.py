@@ -11,7 +11,7 @@ import pyarrow as pa
 def texts_array(texts: Sequence[str]) -> pa.StringArray:
     """Texts as an array of strings, of 2 GB at most together.
 
-    Example:
+    Examples:
         >>> texts_array(["it rains", "é"]).to_pylist()
         ['it rains', 'é']
     """

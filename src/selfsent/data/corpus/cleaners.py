@@ -51,7 +51,7 @@ class Cleaners:
     Raises:
         SettingsError: there is no such cleaner, or its package is not installed.
 
-    Example:
+    Examples:
         >>> Cleaners("urls")(["see https://example.org/a for more"])
         ['see  for more']
     """

@@ -235,7 +235,7 @@ def quoted_mail(text: str) -> str:
     Returns:
         Its lines without their marks; empty if none begins with >.
 
-    Example:
+    Examples:
         >>> quoted_mail("> > Closed?\n> No, the valve is stuck.\n\nThen turn it.")
         'No, the valve is stuck.'
     """

@@ -49,7 +49,7 @@ def split_passages(text: str, words: int) -> list[str]:
         text: running text of any length, line breaks included.
         words: of a passage; in scripts without spaces two signs count as one.
 
-    Example:
+    Examples:
         >>> split_passages("One two three four. Five six. Seven eight nine. Ten.", 5)
         ['One two three four.', 'Five six. Seven eight nine.', 'Ten.']
     """

@@ -43,7 +43,7 @@ def read_judged(
         DataError: the file cannot be read, or no id is one of the table's.
         SettingsError: the corpus was read without the ids.
 
-    Example:
+    Examples:
         >>> from selfsent.data.corpus import read_corpus
         >>> tickets = read_corpus("tickets.csv", metadata_columns="id")  # doctest: +SKIP
         >>> selfsent.evaluate("bundled", retrieval=read_judged("mine.csv", tickets, "id"))  # doctest: +SKIP

@@ -61,7 +61,7 @@ class RetrievalTask:
     Raises:
         DataError: no query has an answer, or fewer than two documents.
 
-    Example:
+    Examples:
         >>> task = RetrievalTask("faq", ["red cars"], ["a blue car", "a red car"], [{1: 1}])
         >>> task.score(LexicalScorer("bm25")).score
         100.0
