@@ -28,7 +28,9 @@ from numpy.typing import NDArray
 from selfsent import read_corpus, train
 from selfsent.data.corpus.clean import clean
 from selfsent.evaluation.tasks.retrieval import RetrievalTask
-from selfsent.exam.draw import Exam, draw_exam, texts_of
+from selfsent.exam.draw import draw_exam
+from selfsent.exam.exam import Exam
+from selfsent.exam.texts import texts_of
 from selfsent.methods.postprocessing import Moments, at_the_end, whitening_map
 from selfsent.models.loading import load_encoder
 from selfsent.models.merge import WeightInterpolation

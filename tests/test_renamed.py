@@ -97,6 +97,8 @@ def test_the_old_module_of_scorers_is_read():
     [
         ("selfsent.evaluation.adapt", "selfsent.exam.adapt", "Adapter"),
         ("selfsent.evaluation.exam", "selfsent.exam.draw", "draw_exam"),
+        ("selfsent.evaluation.exam", "selfsent.exam.exam", "is_exam"),
+        ("selfsent.evaluation.exam", "selfsent.exam.texts", "texts_of"),
         ("selfsent.evaluation.exam_models", "selfsent.exam.compare", "compare_on_exam"),
         ("selfsent.evaluation.warranty", "selfsent.exam.warranty", "warranty"),
     ],

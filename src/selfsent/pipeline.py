@@ -24,7 +24,7 @@ from selfsent.evaluation.held_out import Before, score_base, score_trained
 from selfsent.evaluation.hold_out import HoldOut
 from selfsent.evaluation.suites import TASKS
 from selfsent.evaluation.tasks.context import CONTEXT
-from selfsent.exam.draw import Exam
+from selfsent.exam.exam import Exam
 from selfsent.exam.warranty import held_exam, titles_find_texts, warranty
 from selfsent.files import remove, write_json, write_text
 from selfsent.lexical import language_code

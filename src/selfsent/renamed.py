@@ -115,12 +115,12 @@ def callbacks_as_progress(function: Callable[_P, _R]) -> Callable[_P, _R]:
     return cast(Callable[_P, _R], call)
 
 
-def moved_module(old: str, new: str) -> Callable[[str], Any]:
+def moved_module(old: str, *new: str) -> Callable[[str], Any]:
     """The `__getattr__` of a module that moved: its names are read at their new place, with a warning.
 
     Args:
         old: the deprecated module's name.
-        new: the name of the module that replaces it.
+        *new: the names of the modules that replace it, each before those that it imports from.
 
     Examples:
         >>> __getattr__ = moved_module("simplejson", "json")
@@ -131,8 +131,10 @@ def moved_module(old: str, new: str) -> Callable[[str], Any]:
     def found(name: str) -> Any:
         if name.startswith("__"):  # asked for by the import system
             raise AttributeError(f"module {old!r} has no attribute {name!r}")
-        value = getattr(import_module(new), name)
-        warn_renamed(f"{old}.{name}", f"{new}.{name}")
-        return value
+        homes = [module for module in map(import_module, new) if hasattr(module, name)]
+        if not homes:
+            raise AttributeError(f"module {old!r} has no attribute {name!r}")
+        warn_renamed(f"{old}.{name}", f"{homes[-1].__name__}.{name}")
+        return getattr(homes[-1], name)
 
     return found

@@ -12,7 +12,9 @@ from selfsent.evaluation.side_by_side import Comparison
 from selfsent.evaluation.tasks.beir import read_task
 from selfsent.exam.compare import chosen_weight, compare_on_exam, rankings_of, verdict
 from selfsent.exam.doubts import doubts, templated
-from selfsent.exam.draw import Text, draw_exam, is_exam, texts_of, unread
+from selfsent.exam.draw import draw_exam
+from selfsent.exam.exam import Text, is_exam
+from selfsent.exam.texts import texts_of, unread
 from selfsent.models.texts_read import TextsRead
 from selfsent.scorers.lexical import Hybrid, LexicalScorer
 from selfsent.scorers.scorer import PairScorer, Scorer

@@ -5,7 +5,7 @@ import pytest
 
 from augment.test_endpoint import endpoint
 from selfsent.errors import AugmenterError, DataError, OutputError, SettingsError
-from selfsent.exam.draw import Text
+from selfsent.exam.exam import Text
 from selfsent.exam.queries import PROMPT, make_queries, queries_in
 from tiny import heard, make_sentences
 from web import answered, answering as serving

@@ -9,7 +9,8 @@ from naive import merging
 from selfsent.data.corpus import read_corpus
 from selfsent.data.corpus.clean import letters
 from selfsent.evaluation.results import measure
-from selfsent.exam.draw import Text, draw_exam
+from selfsent.exam.draw import draw_exam
+from selfsent.exam.exam import Text
 from selfsent.exam.warranty import (
     GENERAL,
     LOSS,

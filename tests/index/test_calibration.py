@@ -8,7 +8,7 @@ from selfsent.data.corpus import read_corpus
 from selfsent.data.vector_files import VectorsFile, unit
 from selfsent.errors import DataError, SettingsError
 from selfsent.exam.calibrate import Searched, best_scores, calibrate
-from selfsent.exam.draw import Exam, Query, Text
+from selfsent.exam.exam import Exam, Query, Text
 from selfsent.index import Index, write_index
 from selfsent.index.calibration import (
     FILE,

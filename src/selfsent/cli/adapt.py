@@ -101,8 +101,9 @@ class Adapt(Reading, Encoding):
     def _swap(self) -> None:
         """Learn, show and write the map between two encoders."""
         from selfsent.evaluation.tasks.beir import read_task
-        from selfsent.exam.draw import draw_exam, texts_of
+        from selfsent.exam.draw import draw_exam
         from selfsent.exam.swap import swap
+        from selfsent.exam.texts import texts_of
         from selfsent.index.query_map import Mapped
 
         if self.vectors or self.queries or self.model:

@@ -175,7 +175,7 @@ class Evaluate(_Tasks, _Files, Encoding):
         from selfsent.evaluation.datasets.declared import Store
         from selfsent.evaluation.tasks.beir import read_tasks
         from selfsent.exam.beside import Beside
-        from selfsent.exam.draw import is_exam
+        from selfsent.exam.exam import is_exam
         from selfsent.exam.likeness import weighted_like
         from selfsent.scorers.load_scorer import PairScorer, check_model, check_pooling, load_scorer
 

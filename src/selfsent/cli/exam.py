@@ -66,7 +66,7 @@ class Exam(Reading, Encoding):
 
     def run(self) -> None:
         """Draw, write, and compare."""
-        from selfsent.exam.draw import is_exam
+        from selfsent.exam.exam import is_exam
         from selfsent.scorers.load_scorer import check_model
 
         check_outputs({"--json": self.json}, [self.corpus])
@@ -93,7 +93,9 @@ class Exam(Reading, Encoding):
 
     def _write(self, folder: Path) -> None:
         """Draw the exam and write it."""
-        from selfsent.exam.draw import draw_exam, is_exam, texts_of, unread
+        from selfsent.exam.draw import draw_exam
+        from selfsent.exam.exam import is_exam
+        from selfsent.exam.texts import texts_of, unread
 
         old = read_record_of(folder) if self.plan is not None and not self.overwrite and is_exam(folder) else None
         if folder.exists() and old is None and not (is_exam(folder) and self.overwrite) and not _is_empty(folder):
@@ -228,7 +230,7 @@ def read_record_of(folder: Path) -> dict[str, Any]:
     Raises:
         OutputError: its record is damaged.
     """
-    from selfsent.exam.draw import RECORD
+    from selfsent.exam.exam import RECORD
 
     try:
         found = json.loads((folder / RECORD).read_text(encoding="utf-8"))

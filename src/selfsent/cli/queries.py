@@ -51,8 +51,8 @@ class Queries(Reading):
     def run(self) -> None:
         """Make the queries, and show some."""
         from selfsent.augment.endpoint import Endpoint
-        from selfsent.exam.draw import texts_of
         from selfsent.exam.queries import PROMPT, make_queries
+        from selfsent.exam.texts import texts_of
 
         check_outputs({"--output": self.output}, [*self.corpus, self.prompt])
         if self.llm and self.queries_from == _EXTRACTION:

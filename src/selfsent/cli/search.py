@@ -307,7 +307,8 @@ def _weight(text: str) -> float | str:
 def _chosen_weight(model: Model, corpus: Corpus) -> float:
     """The weight of words by an exam from the texts; the model's own if nothing can be asked."""
     from selfsent.exam.compare import chosen_weight
-    from selfsent.exam.draw import draw_exam, texts_of
+    from selfsent.exam.draw import draw_exam
+    from selfsent.exam.texts import texts_of
     from selfsent.scorers.load_scorer import scorer_of
 
     try:

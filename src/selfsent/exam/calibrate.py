@@ -15,7 +15,8 @@ from selfsent.data.corpus.sentences import split_sentences
 from selfsent.data.vector_files import VectorsFile, unit
 from selfsent.display import counted
 from selfsent.errors import DataError, SettingsError
-from selfsent.exam.draw import MOST, Exam, Text, draw_exam
+from selfsent.exam.draw import MOST, draw_exam
+from selfsent.exam.exam import Exam, Text
 from selfsent.index import Index
 from selfsent.index.calibration import Calibration, queries_needed, write_calibration
 from selfsent.lexical import BM25, Analyzer

@@ -16,7 +16,7 @@ from selfsent.evaluation.side_by_side import Comparison, side_by_side
 from selfsent.evaluation.tasks.beir import read_task
 from selfsent.evaluation.tasks.retrieval import RetrievalTask
 from selfsent.exam.doubts import doubts
-from selfsent.exam.draw import NAME, SPLITS
+from selfsent.exam.exam import NAME, SPLITS
 from selfsent.progress import SILENT, Progress
 from selfsent.scorers.lexical import Hybrid
 from selfsent.scorers.scorer import PairScorer, Scorer

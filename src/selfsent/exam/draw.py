@@ -1,4 +1,4 @@
-"""An exam of search from a corpus' own texts: queries with known answers, in BEIR's layout.
+"""Draw an exam of search from a corpus' own texts.
 
 A query is a part of a document that is taken out of it: its title, its first sentence if that is a question, or another
 sentence. It must find the rest among all documents. Or it is what a mail answers, or the other text of a pair.
@@ -9,229 +9,30 @@ and answer have in common is left out of the query. Otherwise an exam gives word
 
 from __future__ import annotations
 
-import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from selfsent.data.corpus import Corpus
-from selfsent.data.corpus.clean import clean, letters
-from selfsent.data.corpus.mail import quoted_mail
-from selfsent.data.corpus.sentences import split_sentences
-from selfsent.display import counted
-from selfsent.errors import DataError, RunError, SettingsError
+from selfsent.data.corpus.clean import letters
+from selfsent.errors import DataError, SettingsError
 from selfsent.evaluation.hold_out import text_hashes
-from selfsent.evaluation.tasks.retrieval import RetrievalTask
-from selfsent.files import atomic_directory, write_json
+from selfsent.exam.exam import KINDS, Exam, Query, Text
 from selfsent.lexical import Analyzer, language_of
-from selfsent.models.bases import resolve
-from selfsent.models.texts_read import TextsRead
 from selfsent.stats.duplicates import connected, near_duplicates
 
-NAME = "exam"
-KINDS = ("pair", "title", "quote", "question", "sentence")
-SPLITS = ("dev", "test")
-"""Splits of the judgements: rankings are chosen on the first, and compared on the second."""
 MOST = 10_000
-"""Documents searched at most."""
+"""Maximum number of documents that are searched."""
 QUERIES = 1000
-FEW = 50
-"""Number of queries below which the width of an interval is told."""
-_DEVIATION = 40
-"""Standard deviation of nDCG@10 over queries that is assumed before anything is scored, in points."""
 DROPPED = 0.4
 """Share of the words that query and answer share that is left out: chosen by judged answers (docs/log)."""
 _LEAST = 5
 """Minimum length of a sentence that is asked for, in words."""
-RECORD = "exam.json"
-
-
-@dataclass(frozen=True)
-class Text:
-    """A document to draw from.
-
-    Args:
-        name: its id.
-        titles: of its rows in the input; usually one or none.
-        sentences: of its body.
-        quoted: sentences that it answers, and that are no part of its body.
-    """
-
-    name: str
-    titles: tuple[str, ...]
-    sentences: tuple[str, ...]
-    quoted: tuple[str, ...] = ()
-
-    @property
-    def body(self) -> str:
-        """The sentences as one text."""
-        return " ".join(self.sentences)
-
 
 Choice = Callable[[Text, Sequence[str]], int]
 """A document and its sentences that may be asked for -> the place of one of these."""
-
-
-@dataclass(frozen=True)
-class Query:
-    """A query, its kind, and the documents that are right, by position."""
-
-    text: str
-    kind: str
-    answers: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Exam:
-    """Documents to search, without the queries' own text, and queries.
-
-    Args:
-        documents: ids, titles and bodies.
-        queries: in the order drawn. Every second one of a kind is of the split `dev`.
-    """
-
-    documents: Sequence[Text]
-    queries: Sequence[Query]
-
-    @property
-    def task(self) -> RetrievalTask:
-        """All queries as one task."""
-        return self._task(self.queries)
-
-    @property
-    def halves(self) -> tuple[RetrievalTask, RetrievalTask]:
-        """The queries of each split as a task, `dev` first."""
-        dev, test = ([q for q, own in zip(self.queries, self.splits, strict=True) if own == each] for each in SPLITS)
-        return self._task(dev), self._task(test)
-
-    @property
-    def splits(self) -> list[str]:
-        """The split of each query: in turns, for each kind."""
-        seen, found = Counter[str](), list[str]()
-        for query in self.queries:
-            found.append(SPLITS[seen[query.kind] % 2])
-            seen[query.kind] += 1
-        return found
-
-    def _task(self, queries: Sequence[Query]) -> RetrievalTask:
-        documents = [" ".join([*text.titles[:1], text.body]) for text in self.documents]
-        grades = [dict.fromkeys(query.answers, 1.0) for query in queries]
-        return RetrievalTask(NAME, [query.text for query in queries], documents, grades)
-
-    @property
-    def summary(self) -> str:
-        """The numbers of queries, by kind, and of documents, in words."""
-        kinds = Counter(query.kind for query in self.queries)
-        each = ", ".join(f"{kinds[kind]:,} by {kind}" for kind in KINDS if kinds[kind])
-        return f"{counted(len(self.queries), 'query', 'queries')} ({each}) among {len(self.documents):,} documents"
-
-    @property
-    def warning(self) -> str:
-        """Warning about the precision of few queries; empty if there are enough."""
-        half = 1.96 * _DEVIATION / max(1, len(self.queries) // 2) ** 0.5
-        few = f"only {counted(len(self.queries), 'query', 'queries')}, half of them to score by"
-        wide = f"a score's 95 % interval will be about ±{half:.0f} points"
-        return f"{few}: {wide}" if len(self.queries) < FEW else ""
-
-    def write(self, folder: Path, **about: Any) -> None:
-        """Write `corpus.jsonl`, `queries.jsonl`, `qrels/dev.tsv` and `qrels/test.tsv`, and how it was made.
-
-        Args:
-            folder: it is replaced.
-            **about: facts for the record, `exam.json`.
-
-        Raises:
-            OutputError: it cannot be written.
-        """
-        lines: dict[str, list[str]] = {split: ["query-id\tcorpus-id\tscore"] for split in SPLITS}
-        for number, (query, split) in enumerate(zip(self.queries, self.splits, strict=True)):
-            lines[split] += [f"q{number}\t{self.documents[answer].name}\t1" for answer in query.answers]
-        corpus = [{"_id": t.name, "title": " ".join(t.titles[:1]), "text": t.body} for t in self.documents]
-        queries = [{"_id": f"q{n}", "text": q.text, "kind": q.kind} for n, q in enumerate(self.queries)]
-        with atomic_directory(folder) as new:
-            (new / "qrels").mkdir()
-            for name, rows in (("corpus", corpus), ("queries", queries)):
-                text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-                (new / f"{name}.jsonl").write_text(text, encoding="utf-8")
-            for split, each in lines.items():
-                (new / "qrels" / f"{split}.tsv").write_text("\n".join(each) + "\n", encoding="utf-8")
-            write_json(new / RECORD, {"made_of": self.summary, **about})
-
-
-def is_exam(folder: Path) -> bool:
-    """Whether a folder was written by `Exam.write`."""
-    return (folder / RECORD).is_file() and (folder / "qrels").is_dir()
-
-
-def texts_of(
-    corpus: Corpus, title: str | None = None, name: str | None = None, mails: Sequence[str] = ()
-) -> list[Text]:
-    """The documents of a corpus: rows that share one, or else each row.
-
-    Args:
-        corpus: read with `metadata_columns`, not split.
-        title: metadata column with titles.
-        name: metadata column with ids; by default documents are counted.
-        mails: metadata columns with mails as they were, whose quotes the corpus is without.
-
-    Raises:
-        DataError: an id is empty, or two documents have the same.
-    """
-    inputs = corpus.input_rows
-    rows = np.asarray(inputs.corpus_rows)
-    known = np.flatnonzero(rows >= 0)
-    described = inputs.describe(known)
-    titles = defaultdict[int, dict[str, None]](dict)
-    if title is not None:
-        for row, text in zip(rows[known].tolist(), clean(map(_plain, described[title]))[0], strict=True):
-            titles[row] |= {text: None} if text else {}
-    firsts = np.searchsorted(known, inputs.first)
-    quoted = [""] * len(corpus)
-    for column in mails:
-        mail = clean(quoted_mail(_plain(described[column][first])) for first in firsts)[0]
-        quoted = [before or found for before, found in zip(quoted, mail, strict=True)]
-    names = [str(number) for number in range(len(corpus))]
-    if name is not None:
-        names = [" ".join(_plain(described[name][first]).split()) for first in firsts]
-        if odd := next((each for each, count in Counter(names).items() if count > 1 or not each), None):
-            raise DataError(f"column {name}: the id {odd!r} is empty or that of two texts; leave out id_column")
-    groups: dict[int, list[int]] = defaultdict(list)
-    for row, document in enumerate(range(len(corpus)) if corpus.documents is None else corpus.documents.tolist()):
-        groups[document].append(row)
-    texts, found = corpus.texts(), list[Text]()
-    for first, *others in groups.values():
-        sentences = [texts[row] for row in (first, *others)] if others else split_sentences(texts[first])
-        quotes = split_sentences(quoted[first])
-        found.append(Text(names[first], tuple(titles[first]), tuple(sentences), tuple(quotes)))
-    return found
-
-
-def _plain(value: Any) -> str:
-    return "" if value is None else str(value)
-
-
-def unread(run: Path, texts: Sequence[Text]) -> set[str]:
-    """The sentences, as their letters, of the documents of which a run has read none, by the record that it carries.
-
-    Args:
-        run: its directory, or a model's.
-        texts: the documents.
-
-    Raises:
-        RunError: there is no such run, or it carries no record.
-    """
-    if not run.is_dir():
-        raise RunError(f"{run} is no run of selfsent train")
-    record = TextsRead.read(resolve(run))
-    if not record:
-        raise RunError(f"{run} carries no record of what it has read, as earlier versions did not: train it again")
-    shares = record.shares([text.body for text in texts])
-    return {letters(s) for text, share in zip(texts, shares, strict=True) if not share for s in text.sentences}
 
 
 def draw_exam(

@@ -13,7 +13,7 @@ from rich.table import Table
 from selfsent.display import span, table_of
 from selfsent.errors import SettingsError
 from selfsent.evaluation.results import Score
-from selfsent.exam.draw import NAME
+from selfsent.exam.exam import NAME
 from selfsent.exam.price import Price, as_json, significant
 from selfsent.stats.resampling import Difference
 

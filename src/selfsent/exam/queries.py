@@ -18,7 +18,8 @@ from selfsent.augment.endpoint import Endpoint
 from selfsent.data.corpus.clean import clean
 from selfsent.data.vector_files import inner
 from selfsent.errors import DataError, SettingsError
-from selfsent.exam.draw import Text, draw_exam
+from selfsent.exam.draw import draw_exam
+from selfsent.exam.exam import Text
 from selfsent.files import check_new_file
 from selfsent.progress import SILENT, Progress
 from selfsent.renamed import callbacks_as_progress

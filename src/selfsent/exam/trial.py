@@ -18,7 +18,7 @@ from selfsent.evaluation.results import Score, has_read
 from selfsent.evaluation.tasks.beir import read_task
 from selfsent.evaluation.tasks.retrieval import RetrievalTask
 from selfsent.exam.doubts import doubts
-from selfsent.exam.draw import NAME, SPLITS
+from selfsent.exam.exam import NAME, SPLITS
 from selfsent.exam.plan import FOLDER, RESULT, TRAINED, Plan, Planned, Row, Tried
 from selfsent.exam.price import Price, encoder_in, price_of, with_scan
 from selfsent.files import cache_folder, write_json, write_text

@@ -24,7 +24,8 @@ from selfsent.evaluation.hold_out import HoldOut, by_document
 from selfsent.evaluation.results import Score
 from selfsent.evaluation.suites import TASKS
 from selfsent.evaluation.tasks.retrieval import KnownItemTask
-from selfsent.exam.draw import QUERIES, Exam, Text, draw_exam
+from selfsent.exam.draw import QUERIES, draw_exam
+from selfsent.exam.exam import Exam, Text
 from selfsent.models.merge import WeightInterpolation
 from selfsent.scorers.lexical import Hybrid
 from selfsent.scorers.load_scorer import scorer_of

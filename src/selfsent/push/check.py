@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from selfsent.data.corpus.sentences import split_sentences
 from selfsent.errors import DataError, SettingsError
 from selfsent.evaluation.tasks.retrieval import rank_metrics
-from selfsent.exam.draw import Text, draw_exam
+from selfsent.exam.draw import draw_exam
+from selfsent.exam.exam import Text
 from selfsent.index import Index
 from selfsent.index.files import SENTENCE_BITS
 from selfsent.index.scan import key_of
