@@ -1,10 +1,12 @@
 """Tiny encoders of every architecture, with random weights and tokenizers of their own, made on the spot."""
 
+import csv
 import json
 import random
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 import torch
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
@@ -215,6 +217,14 @@ def save_base(directory, name, seed=0, **changes):
     return Path(directory)
 
 
+def vectors_in_groups(groups, each=10, size=16, seed=0, noise=0.3):
+    """Vectors of length 1, (groups · each, size), so many around each of some random directions."""
+    draw = np.random.default_rng(seed)
+    vectors = draw.normal(size=(groups, size)).repeat(each, axis=0)
+    vectors = (vectors + noise * draw.normal(size=vectors.shape)).astype(np.float32)
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
 def encode(tokenizer, sentences):
     """Token ids of each sentence, special tokens included."""
     return tokenizer(list(sentences), truncation=True)["input_ids"]
@@ -327,3 +337,43 @@ def heard(**calls):
     for name, call in calls.items():
         setattr(told, name, call)
     return told
+
+
+def write_table(path, rows):
+    """Write rows, dictionaries with the same keys, as CSV, TSV or lines of JSON, by the file's ending; returns it."""
+    if path.suffix == ".jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        return path
+    with path.open("w", newline="") as file:
+        table = csv.DictWriter(file, rows[0], delimiter="\t" if path.suffix == ".tsv" else ",")
+        table.writeheader()
+        table.writerows(rows)
+    return path
+
+
+def rows_of(path):
+    """The rows of a file of any ending that results have, as dictionaries; in CSV and TSV all values are strings."""
+    if path.suffix == ".parquet":
+        return pq.read_table(path).to_pylist()
+    if path.suffix == ".jsonl":
+        return [json.loads(line) for line in path.read_text().splitlines()]
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file, delimiter="\t" if path.suffix == ".tsv" else ","))
+
+
+def write_search_set(folder, documents, queries, judged):
+    """Write a set of judged queries in BEIR's layout; returns the folder.
+
+    Args:
+        folder: which is made.
+        documents: texts by id.
+        queries: texts by id.
+        judged: rows (query, document, grade) by split.
+    """
+    (folder / "qrels").mkdir(parents=True)
+    write_table(folder / "corpus.jsonl", [{"_id": name, "title": "", "text": documents[name]} for name in documents])
+    write_table(folder / "queries.jsonl", [{"_id": name, "text": queries[name]} for name in queries])
+    for split, rows in judged.items():
+        lines = ["query-id\tcorpus-id\tscore", *("\t".join(map(str, row)) for row in rows)]
+        (folder / "qrels" / f"{split}.tsv").write_text("\n".join(lines) + "\n")
+    return folder

@@ -1,3 +1,4 @@
+import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,16 @@ class Outcome:
     status: int
     out: str
     err: str
+
+    def ok(self):
+        """Itself, of a command that succeeded."""
+        assert self.status == 0, self.err
+        return self
+
+    @property
+    def json(self):
+        """The object that a command wrote to standard output, where it succeeded."""
+        return json.loads(self.ok().out)
 
     @property
     def complaint(self):

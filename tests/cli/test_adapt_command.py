@@ -1,21 +1,17 @@
-import json
-
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
+
+import tiny
 
 
 @pytest.fixture(scope="module")
 def exam(tmp_path_factory):
     """Sixty queries that their documents answer, in BEIR's layout, with vectors of both."""
     folder = tmp_path_factory.mktemp("exam") / "own"
-    (folder / "qrels").mkdir(parents=True)
-    for name in ("corpus", "queries"):
-        rows = [{"_id": f"{name}{n}", "text": f"{name} text{n}"} for n in range(60)]
-        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    for split, name in enumerate(("dev", "test")):
-        rows = [f"queries{n}\tcorpus{n}\t1" for n in range(split, 60, 2)]
-        (folder / "qrels" / f"{name}.tsv").write_text("\n".join(["query-id\tcorpus-id\tscore", *rows]) + "\n")
+    documents, queries = ({f"{name}{n}": f"{name} text{n}" for n in range(60)} for name in ("corpus", "queries"))
+    judged = [(f"queries{n}", f"corpus{n}", 1) for n in range(60)]
+    tiny.write_search_set(folder, documents, queries, {"dev": judged[::2], "test": judged[1::2]})
     rng = np.random.default_rng(0)
     for name in ("corpus", "queries"):
         np.save(folder.parent / f"{name}.npy", rng.normal(size=(60, 8)).astype(np.float32))
@@ -24,9 +20,8 @@ def exam(tmp_path_factory):
 
 def test_an_adapter_is_learned_and_written(selfsent, exam, tmp_path):
     arrays = ("--vectors", exam.parent / "corpus.npy", "--queries", exam.parent / "queries.npy")
-    done = selfsent("adapt", exam, *arrays, "--output", tmp_path / "a.safetensors", "--json", "-")
-    assert done.status == 0, done.err
-    found, written = json.loads(done.out), load_file(tmp_path / "a.safetensors")
+    done = selfsent("adapt", exam, *arrays, "--output", tmp_path / "a.safetensors", "--json", "-").ok()
+    found, written = done.json, load_file(tmp_path / "a.safetensors")
     assert (written["down"].shape[0], written["up"].shape[1], written["shift"].shape) == (8, 8, (8,))
     assert found["word_weight"] == written["words"].item() > 0  # these vectors say nothing, and the words all
     assert found["after"]["test"]["score"] > found["before"]["test"]["score"] + 1

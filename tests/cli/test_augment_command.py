@@ -15,8 +15,7 @@ def augment(selfsent, sentences, base, tmp_path):
 
 
 def test_views_figures_and_a_sample(augment, base, tmp_path):
-    found = augment()
-    assert found.status == 0, found.err
+    found = augment().ok()
     assert "120 sentences" in found.err
     assert f"120 pairs of views in {tmp_path}/views.parquet (" in found.err
     assert found.out.count("    original  ") == found.out.count(f"mlm:model={base}  ") == 5
@@ -51,8 +50,7 @@ def test_a_corpus_behind_with(selfsent, sentences, tmp_path):
 
 def test_training_on_views(train, base, selfsent, tmp_path):
     maker = f"mlm:model={base}"
-    found = train("--method", "bootstrap", "--augmentations", f"{maker},{maker}")
-    assert found.status == 0, found.err
+    train("--method", "bootstrap", "--augmentations", f"{maker},{maker}").ok()
     assert f"views by {maker}, {maker}" in (tmp_path / "run" / "run.json").read_text()
     for given, method in (((), "neighbours"), (("--method", "tsdae"), "tsdae")):
         refused = train(*given, "--views", "synonym", "--overwrite").complaint

@@ -1,6 +1,6 @@
-import csv
-
 import pyarrow.parquet as pq
+
+import tiny
 
 
 def test_the_text_is_written_as_it_is_read_one_line_for_each_row(selfsent, tmp_path):
@@ -8,11 +8,9 @@ def test_the_text_is_written_as_it_is_read_one_line_for_each_row(selfsent, tmp_p
         "id,body\n7,<p>the printer</p>\n8,\n9,see https://example.org\n10,<b>the printer</b>\n"
     )
     given = ("clean", tmp_path / "t.csv", "--text-column", "body", "--id-column", "id", "--clean", "html,urls")
-    done = selfsent(*given, "--output", tmp_path / "clean.csv")
-    assert done.status == 0, done.err
+    done = selfsent(*given, "--output", tmp_path / "clean.csv").ok()
     assert f"4 rows in {tmp_path / 'clean.csv'}" in done.err
-    with (tmp_path / "clean.csv").open(newline="") as file:
-        rows = [(row["row"], row["id"], row["text"]) for row in csv.DictReader(file)]
+    rows = [(row["row"], row["id"], row["text"]) for row in tiny.rows_of(tmp_path / "clean.csv")]
     assert rows == [("0", "7", "the printer"), ("1", "8", ""), ("2", "9", "see"), ("3", "10", "the printer")]
     assert selfsent(*given, "--split-sentences", "--output", tmp_path / "c.parquet").status == 0
     assert pq.read_table(tmp_path / "c.parquet").column_names == ["row", "sentence", "id", "text"]

@@ -1,14 +1,12 @@
-import json
-
 import pytest
+
+import tiny
 
 
 @pytest.fixture
 def pages(tmp_path):
-    path = tmp_path / "pages.jsonl"
     texts = ["<p>ba de <b>fi</b> go</p>", "ko mi la<br>nu po", "ri sa te mo", "<img src=x>"]
-    path.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
-    return path
+    return tiny.write_table(tmp_path / "pages.jsonl", [{"text": text} for text in texts])
 
 
 def test_markup_is_noticed_and_taken_out(selfsent, model, pages):

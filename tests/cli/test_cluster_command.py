@@ -3,12 +3,12 @@ import time
 
 import pyarrow.parquet as pq
 
+import tiny
 from web import answered, answering
 
 
 def test_groups_on_the_terminal_and_in_a_file(selfsent, model, sentences, tmp_path):
-    done = selfsent("cluster", model, sentences, "--clusters", 4, "--output", tmp_path / "c.parquet")
-    assert done.status == 0, done.err
+    done = selfsent("cluster", model, sentences, "--clusters", 4, "--output", tmp_path / "c.parquet").ok()
     assert "most typical sentence" in done.out
     assert f"120 rows in {tmp_path / 'c.parquet'}" in done.err
     table = pq.read_table(tmp_path / "c.parquet").to_pydict()
@@ -32,27 +32,14 @@ def test_sentences_with_equal_vectors_make_fewer_groups(selfsent, model, tmp_pat
     assert "Warning" not in done.err
 
 
-def rows_of(path):
-    return pq.read_table(path).to_pylist()
-
-
 def test_as_many_groups_as_there_are_new_rows_join_them_and_counts_over_time(selfsent, model, tmp_path):
     texts = [f"{'ba de gu' if row % 2 else 'mo ki ta lo'} {'ne' * (row % 3)}" for row in range(40)]
     lines = [f"T-{row},{text},2026-01-{1 + row % 28:02d}" for row, text in enumerate(texts)]
     (tmp_path / "t.csv").write_text("\n".join(["id,text,created", *lines]) + "\n")
     reading = ("--id-column", "id", "--over", "created")
-    done = selfsent(
-        "cluster",
-        model,
-        tmp_path / "t.csv",
-        *reading,
-        "--output",
-        tmp_path / "g.parquet",
-        "--json",
-        tmp_path / "g.json",
-    )
-    assert done.status == 0, done.err
-    table, groups = rows_of(tmp_path / "g.parquet"), json.loads((tmp_path / "g.json").read_text())
+    written = ("--output", tmp_path / "g.parquet", "--json", tmp_path / "g.json")
+    selfsent("cluster", model, tmp_path / "t.csv", *reading, *written).ok()
+    table, groups = tiny.rows_of(tmp_path / "g.parquet"), json.loads((tmp_path / "g.json").read_text())
     assert len(table) == 40
     assert {row["id"] for row in table} == {f"T-{row}" for row in range(40)}
     counted = sum(sum(group["over"].values()) for group in groups["clusters"])
@@ -62,7 +49,7 @@ def test_as_many_groups_as_there_are_new_rows_join_them_and_counts_over_time(sel
     new = ("cluster", model, tmp_path / "new.csv", "--id-column", "id", "--to", tmp_path / "g.parquet")
     assert selfsent(*new, "--output", tmp_path / "n.parquet").status == 0
     old = {row["text"]: row["cluster"] for row in table}
-    assert {row["text"]: row["cluster"] for row in rows_of(tmp_path / "n.parquet")} == {
+    assert {row["text"]: row["cluster"] for row in tiny.rows_of(tmp_path / "n.parquet")} == {
         text: old[text] for text in ("ba de gu", "mo ki ta lo")
     }
     assert "--to takes the groups of a file" in selfsent(*new, "--clusters", 2).complaint
@@ -71,8 +58,7 @@ def test_as_many_groups_as_there_are_new_rows_join_them_and_counts_over_time(sel
 
 
 def test_a_page_with_a_map(selfsent, model, sentences, tmp_path):
-    done = selfsent("cluster", model, sentences, "--clusters", 4, "--page", tmp_path / "c.html", "--map", 40)
-    assert done.status == 0, done.err
+    selfsent("cluster", model, sentences, "--clusters", 4, "--page", tmp_path / "c.html", "--map", 40).ok()
     page = (tmp_path / "c.html").read_text()
     assert "<h1>4 groups of 120 sentences</h1>" in page
     assert "40 of 120 sentences, drawn at random" in page
@@ -107,7 +93,7 @@ def test_two_levels_and_titles(selfsent, model, sentences, tmp_path, monkeypatch
     assert "A &lt;b&gt;title&lt;/b&gt;" in page
     assert "<b>title" not in page
     assert selfsent(*common, "--output", tmp_path / "g.parquet").status == 0
-    assert all(row["parent"] == parents[row["cluster"]] for row in rows_of(tmp_path / "g.parquet"))
+    assert all(row["parent"] == parents[row["cluster"]] for row in tiny.rows_of(tmp_path / "g.parquet"))
     with answering(lambda *a: (403, {}, {})) as (url, _):
         told = selfsent(*common, "--llm", url, "--llm-model", "tiny", "--json", tmp_path / "untitled.json")
     assert (told.status, "not all titles: " in told.err) == (0, True)

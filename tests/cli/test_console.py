@@ -33,16 +33,9 @@ def test_the_bar_shows_everything_on_a_wide_terminal(terminal, monkeypatch):
         for step in range(1, 5):
             told.step(step, 4, FIGURES)
     text = terminal.getvalue()
-    for said in (
-        "tokenising",
-        "10/10",
-        "4/4",
-        "loss 5.500",
-        "1,234 sentences/s",
-        "56,789 tokens/s",
-        "cosine 0.25",
-        "dev 31.00",
-    ):
+    for said in ("tokenising", "10/10", "4/4", "loss 5.500", "1,234 sentences/s", "56,789 tokens/s"):
+        assert said in text
+    for said in ("cosine 0.25", "dev 31.00"):
         assert said in text
     assert "…" not in text
 

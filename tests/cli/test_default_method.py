@@ -18,8 +18,7 @@ def paragraphs(count, seed=2):
 
 
 def test_sentences_without_documents_are_trained_by_themselves(train, tmp_path):
-    done = train()
-    assert done.status == 0, done.err
+    done = train().ok()
     assert "training with simcse, as the corpus has no documents" in done.err
     asked = record(tmp_path / "run")["config"]
     assert (asked["pooling"], asked["options"]["crop_words"]) == ("mean", 0.5)
@@ -28,8 +27,7 @@ def test_sentences_without_documents_are_trained_by_themselves(train, tmp_path):
 def test_texts_of_several_sentences_are_split_unless_told_not_to(train, tmp_path):
     tickets = tmp_path / "tickets.csv"
     tickets.write_text("id,text\n" + "".join(f'{n},"{text}"\n' for n, text in enumerate(paragraphs(60))))
-    split = train(corpus=tickets, output=tmp_path / "split")
-    assert split.status == 0, split.err
+    split = train(corpus=tickets, output=tmp_path / "split").ok()
     assert "150 sentences in 60 documents, by splitting 60 texts" in split.err
     assert record(tmp_path / "split")["config"]["method"] == "neighbours"
     whole = train("--no-split-sentences", corpus=tickets, output=tmp_path / "whole")
@@ -44,8 +42,7 @@ def test_pairs_are_trained_as_pairs_and_labels_are_not_guessed_at(train, tmp_pat
     rows = [f"{a},{b},{n % 2}" for n, (a, b) in enumerate(zip(*[iter(tiny.make_sentences(80))] * 2, strict=True))]
     pairs = tmp_path / "pairs.csv"
     pairs.write_text("\n".join(["a,b,kind", *rows]))
-    done = train("--text-columns", "a,b", corpus=pairs)
-    assert done.status == 0, done.err
+    done = train("--text-columns", "a,b", corpus=pairs).ok()
     assert "training with mnrl, as rows of several texts" in done.err
     assert "no search score: too few groups of pairs that share no text" in done.err
     assert "--dev" not in done.err
@@ -62,10 +59,8 @@ def test_sentences_alone_in_their_document_are_counted_and_left_out(train, tmp_p
     done = train("--method", "neighbours", corpus=few, steps=("--epochs", 1))
     left_out = "30 of 90 sentences are alone in their document, and left out: 60 rows can be trained on"
     assert done.err.count(left_out) == 1
-    assert (record(tmp_path / "run")["steps"], record(tmp_path / "run")["config"]["corpus"]["sentences"]) == (
-        60 // 8,
-        60,
-    )
+    told = record(tmp_path / "run")
+    assert (told["steps"], told["config"]["corpus"]["sentences"]) == (60 // 8, 60)
     # The wanted number is drawn from those that can be trained on.
     some = ("--method", "neighbours", "--sentences", 48)
     done = train(*some, corpus=few, output=tmp_path / "some", steps=("--epochs", 1))
@@ -103,7 +98,7 @@ def test_a_run_of_one_document_and_of_alike_sentences_is_no_success(train, tmp_p
     mixed.write_text("\n".join(lines[:50]) + "\n\n" + "\n\n".join(lines[50:]))
     done = train("--method", "neighbours", corpus=mixed)
     assert "they count as negatives of each other" in done.err
-    last = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()][-1]
+    last = tiny.rows_of(tmp_path / "run" / "metrics.jsonl")[-1]
     assert last["loss"] > 0
     unknown = tmp_path / "unknown.txt"
     unknown.write_text("\n".join(chr(0x4E00 + n) for n in range(60)))
@@ -118,8 +113,7 @@ def test_a_query_that_is_read_beside_its_answer_is_told(train, tmp_path):
     said = "question and answer become one document, so training reads each question beside its own answer"
 
     def told(name, *options):
-        done = train(*options, corpus=table, output=tmp_path / name)
-        assert done.status == 0, done.err
+        done = train(*options, corpus=table, output=tmp_path / name).ok()
         return done.err.count(said), done.err
 
     both = ("--text-column", "question", "--text-column", "answer")

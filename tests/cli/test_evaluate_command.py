@@ -1,4 +1,3 @@
-import csv
 import json
 import sys
 
@@ -52,7 +51,7 @@ def models(tmp_path, monkeypatch):
 def test_models_have_names_of_their_own(selfsent, models, mirror):
     named = [f"{name}={model}" for name, model in zip(("good", "poor"), models, strict=True)]
     done = selfsent("evaluate", *named, "--task", "sts12", "--data", mirror, "--json", "-")
-    assert [each["model"] for each in json.loads(done.out)["results"]] == ["good", "poor"]
+    assert [each["model"] for each in done.json["results"]] == ["good", "poor"]
     twice = selfsent("evaluate", f"a={models[0]}", f"a={models[1]}", "--task", "sts12", "--data", mirror)
     assert "two models are called a" in twice.complaint
 
@@ -61,7 +60,7 @@ def test_a_suite_as_one_object_with_the_agreed_keys_and_what_is_absent(selfsent,
     done = selfsent("evaluate", models[0], "--suite", "sts", "--data", mirror, "--json", "-")
     assert "sts16 is absent: the mirror" in done.err
     assert "warning: sts12 has 40 rows here, 3108 as published" in done.err
-    plain = json.loads(done.out)
+    plain = done.json
     assert {"model", "scores", "average"} <= plain.keys()
     assert plain["average_complete"] is False
     assert plain["average_over"] == list(plain["scores"]) == ["sts12", "sts13", "stsb"]
@@ -74,10 +73,9 @@ def test_a_suite_as_one_object_with_the_agreed_keys_and_what_is_absent(selfsent,
 
 def test_several_models_stand_side_by_side_with_p_values(selfsent, models, mirror):
     arguments = ("evaluate", *models, "--task", "sts12,sts13", "--task", "stsb", "--data", mirror)
-    shown = selfsent(*arguments)
-    assert shown.status == 0, shown.err
+    shown = selfsent(*arguments).ok()
     assert "difference [95 %]" in shown.out
-    plain = json.loads(selfsent(*arguments, "--json", "-").out)
+    plain = selfsent(*arguments, "--json", "-").json
     assert plain["against"] == models[0]
     assert [result["model"] for result in plain["results"]] == list(models)
     assert list(plain["differences"]) == ["sts12", "sts13", "stsb"]
@@ -129,8 +127,7 @@ def test_no_output_replaces_what_is_left_out_or_another_output(selfsent, models,
 
 def test_counting_words_stands_beside_models_with_intervals_of_its_own(selfsent, models, documents, tmp_path):
     arguments = ("evaluate", "tfidf", "bm25", models[0], "--documents", documents, "--hold-out", 40)
-    done = selfsent(*arguments, "--json", tmp_path / "x.json")
-    assert done.status == 0, done.err
+    selfsent(*arguments, "--json", tmp_path / "x.json").ok()
     found = json.loads((tmp_path / "x.json").read_text())
     assert [one["model"] for one in found["results"]] == ["tfidf", "bm25", str(models[0])]
     scores = [one["scores"]["context"] for one in found["results"]]
@@ -161,64 +158,58 @@ def test_models_and_numbers_that_make_no_sense_are_refused(selfsent, documents, 
 @pytest.fixture
 def searched(tmp_path):
     """A search set in BEIR's layout, with judgements for test and dev."""
-    folder = tmp_path / "desk"
-    (folder / "qrels").mkdir(parents=True)
     lines = tiny.make_sentences(40, seed=5)
-    rows = [{"_id": f"d{number}", "title": "", "text": line} for number, line in enumerate(lines)]
-    (folder / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    asked = [{"_id": f"q{number}", "text": " ".join(line.split()[:3])} for number, line in enumerate(lines[:12])]
-    (folder / "queries.jsonl").write_text("".join(json.dumps(row) + "\n" for row in asked))
-    for split, numbers in (("test", range(8)), ("dev", range(8, 12))):
-        judged = "".join(f"q{number}\td{number}\t1\nq{number}\td{number + 12}\t0\n" for number in numbers)
-        (folder / "qrels" / f"{split}.tsv").write_text("query-id\tcorpus-id\tscore\n" + judged)
-    return folder
+    documents = {f"d{number}": line for number, line in enumerate(lines)}
+    queries = {f"q{number}": " ".join(line.split()[:3]) for number, line in enumerate(lines[:12])}
+    judged = {
+        split: [row for n in numbers for row in ((f"q{n}", f"d{n}", 1), (f"q{n}", f"d{n + 12}", 0))]
+        for split, numbers in (("test", range(8)), ("dev", range(8, 12)))
+    }
+    return tiny.write_search_set(tmp_path / "desk", documents, queries, judged)
 
 
 def test_search_with_judged_answers(selfsent, models, searched, tmp_path):
     rows = ("bm25", models[0], f"{models[0]}+words", "tfidf")
-    done = selfsent("evaluate", *rows, "--retrieval", searched, "--page", tmp_path / "x.html")
-    assert done.status == 0, done.err
+    done = selfsent("evaluate", *rows, "--retrieval", searched, "--page", tmp_path / "x.html").ok()
     assert all(word in done.out for word in ("retrieval: nDCG@10", "desk, test", "MRR@10", "recall@100", "MAP"))
     assert "<h2>retrieval: nDCG@10 on desk, test</h2>" in (tmp_path / "x.html").read_text()
-    plain = json.loads(selfsent("evaluate", *rows, "--retrieval", f"{searched}/", "--json", "-").out)
+    plain = selfsent("evaluate", *rows, "--retrieval", f"{searched}/", "--json", "-").json
     assert [each["model"] for each in plain["results"]] == list(rows)
     scores = [each["scores"]["retrieval"] for each in plain["results"]]
     assert all({"score", "low", "high", "mrr@10", "recall@100", "map"} <= score.keys() for score in scores)
     assert [each["model"] for each in plain["differences"]["retrieval"]] == list(rows[1:])
     both = ("--retrieval", searched, "--retrieval", searched.parent / ".." / tmp_path.name / "desk")
     assert "have one name" in selfsent("evaluate", "bm25", *both).complaint
-    dev = json.loads(selfsent("evaluate", "bm25", "--retrieval", searched, "--split", "dev", "--json", "-").out)
+    dev = selfsent("evaluate", "bm25", "--retrieval", searched, "--split", "dev", "--json", "-").json
     assert dev["scores"]["retrieval"]["n"] == 4
 
 
 def test_files_of_ones_own_are_cleaned_joined_and_may_have_ids(selfsent, tmp_path):
     lines = tiny.make_sentences(30)
-    rows = [["id", "subject", "body", "team"]]
-    rows += [[n, f"{'it' if n % 2 else 'house'} {n}", f"<b>{line}</b>", n % 2] for n, line in enumerate(lines)]
-    rows += [[99, "", "<br>", 1]]
-    with (tmp_path / "t.csv").open("w", newline="") as file:
-        csv.writer(file).writerows(rows)
+    rows = [
+        {"id": n, "subject": f"{'it' if n % 2 else 'house'} {n}", "body": f"<b>{line}</b>", "team": n % 2}
+        for n, line in enumerate(lines)
+    ]
+    tiny.write_table(tmp_path / "t.csv", [*rows, {"id": 99, "subject": "", "body": "<br>", "team": 1}])
     read = ("--text-column", "subject", "--text-column", "body", "--clean", "html", "--id-column", "id")
     done = selfsent("evaluate", "tfidf", "--labels", tmp_path / "t.csv", "--columns", "team", *read, "--json", "-")
     assert done.err == "warning: t: 1 row without text left out\n"
-    assert json.loads(done.out)["scores"]["t"]["n"] == 30
+    assert done.json["scores"]["t"]["n"] == 30
     asked = ("--relevance", tmp_path / "t.csv", "--columns", "subject", "--text-column", "body", "--clean", "html")
-    plain = json.loads(selfsent("evaluate", "tfidf", *asked, "--json", "-").out)
+    plain = selfsent("evaluate", "tfidf", *asked, "--json", "-").json
     assert plain["scores"]["t"]["n"] == 30
 
 
 def test_queries_of_ones_own_beside_an_exam(selfsent, tmp_path):
-    rows = [(f"t{n}", f"The lot{n} is old. Its colour is tone{n}. Somebody saw mark{n} on it.") for n in range(40)]
-    with (tmp_path / "lots.csv").open("w", newline="") as file:
-        csv.writer(file).writerows([("id", "body"), *rows])
+    bodies = [f"The lot{n} is old. Its colour is tone{n}. Somebody saw mark{n} on it." for n in range(40)]
+    tiny.write_table(tmp_path / "lots.csv", [{"id": f"t{n}", "body": body} for n, body in enumerate(bodies)])
     (tmp_path / "mine.csv").write_text("query,id\ntone3,t3\nmark4,t5 t4\nlot9,t900\n")
     table = ("--documents", tmp_path / "lots.csv", "--text-column", "body")
     assert selfsent("exam", tmp_path / "lots.csv", "--text-column", "body", "--output", tmp_path / "exam").status == 0
     asked = (*table, "--id-column", "id", "--queries", tmp_path / "mine.csv", "--json", "-")
-    done = selfsent("evaluate", "bm25", "tfidf", *asked, "--retrieval", tmp_path / "exam")
-    assert done.status == 0, done.err
+    done = selfsent("evaluate", "bm25", "tfidf", *asked, "--retrieval", tmp_path / "exam").ok()
     assert "1 id not in the column id of" in done.err
-    first = json.loads(done.out)["results"][0]["scores"]
+    first = done.json["results"][0]["scores"]
     assert {*first} == {"retrieval", "mine"}
     assert first["mine"]["n"] == 2
     assert 80 < first["mine"]["score"] < 100  # t5 has no word of mark4
@@ -247,8 +238,7 @@ def test_an_exam_is_shown_beside_judged_queries_and_weighted_by_them(selfsent, t
         (tmp_path / "mine.csv").write_text("\n".join(["query,id", *judged]) + "\n")
         asked = ("--queries", tmp_path / "mine.csv", "--documents", tmp_path / "table.csv", *table)
         more = ("--retrieval", tmp_path / "exam", "--json", tmp_path / "out.json")
-        done = selfsent("evaluate", "bm25", "tfidf", *asked, *more)
-        assert done.status == 0, done.err
+        selfsent("evaluate", "bm25", "tfidf", *asked, *more).ok()
         found = json.loads((tmp_path / "out.json").read_text())
         [beside] = found["beside"]
         assert beside["queries"] == "mine"

@@ -1,9 +1,10 @@
-import csv
 import json
 import re
 import shutil
 
 import pytest
+
+import tiny
 
 PARTS = ("engine", "mirror", "pedal", "window")
 
@@ -16,13 +17,11 @@ def tickets(tmp_path_factory):
 
 def written(path, count):
     """A table of tickets of three sentences, with ids and subjects."""
-    with path.open("w", newline="") as file:
-        rows = csv.writer(file)
-        rows.writerow(["id", "subject", "body"])
-        for n in range(count):
-            said = [f"Sentence u{4 * n + k} tells how the {PARTS[k]} of lot{n} was mended." for k in range(3)]
-            rows.writerow([f"t{n}", f"Lot{n} of owner{n}", " ".join(said)])
-    return path
+    rows = []
+    for n in range(count):
+        said = [f"Sentence u{4 * n + k} tells how the {PARTS[k]} of lot{n} was mended." for k in range(3)]
+        rows.append({"id": f"t{n}", "subject": f"Lot{n} of owner{n}", "body": " ".join(said)})
+    return tiny.write_table(path, rows)
 
 
 def test_an_exam_is_written_mended_and_scored(selfsent, tickets, tmp_path):
@@ -31,21 +30,19 @@ def test_an_exam_is_written_mended_and_scored(selfsent, tickets, tmp_path):
     done = selfsent("exam", tickets, *columns, "--output", exam)
     assert (done.status, done.out) == (0, ""), done.err
     assert f"60 queries (30 by title, 30 by sentence) among 60 documents, in {exam}" in done.err
-    documents = [json.loads(line) for line in (exam / "corpus.jsonl").read_text().splitlines()]
+    documents = tiny.rows_of(exam / "corpus.jsonl")
     assert {document["_id"] for document in documents} == {f"t{n}" for n in range(60)}
     assert f"{exam} exists already: --overwrite" in selfsent("exam", tickets, *columns, "--output", exam).late_complaint
 
     test = exam / "qrels/test.tsv"
     test.write_text("".join(line for line in test.open() if not line.startswith("q2\t")))  # mended by hand
-    scored = json.loads(selfsent("evaluate", "bm25", "--retrieval", exam, "--json", "-").out)
-    shown = selfsent("exam", exam, "--models", "bm25,tfidf", "--json", "-")
-    found = json.loads(shown.out)
+    scored = selfsent("evaluate", "bm25", "--retrieval", exam, "--json", "-").json
+    found = selfsent("exam", exam, "--models", "bm25,tfidf", "--json", "-").json
     score = next(each for each in found["results"] if each["model"] == "bm25")["scores"]["exam"]
     assert (score["n"], score["score"]) == (29, scored["scores"]["retrieval"]["score"])
     assert found["verdict"].startswith(f"On half of the queries {found['results'][0]['model']} was best.")
 
-    again = selfsent("exam", tickets, *columns, "--output", exam, "--overwrite", "--models", "bm25,tfidf")
-    assert again.status == 0, again.err
+    again = selfsent("exam", tickets, *columns, "--output", exam, "--overwrite", "--models", "bm25,tfidf").ok()
     assert "exam: nDCG@10" in again.out.replace("│", "")
     assert len(test.read_text().splitlines()) > 30
 
@@ -69,16 +66,14 @@ def test_an_exam_of_what_a_run_has_not_read(selfsent, tmp_path):
     assert selfsent("train", tickets, "--text-columns", "subject,body", "--steps", 1, "--output", run).status == 0
     held = json.loads((run / "run.json").read_text())["reading"]
     assert held["text_columns"] == ["subject", "body"]
-    known = selfsent("exam", tickets, "--pairs", "subject,body", "--models", f"bm25,tfidf,{run / 'model'}")
-    assert known.status == 0, known.err
+    known = selfsent("exam", tickets, "--pairs", "subject,body", "--models", f"bm25,tfidf,{run / 'model'}").ok()
     assert "has read" in known.out
     assert "part in the verdict" in " ".join(known.out.split())
     assert "run+words" not in known.out.partition("On half of the queries")[2]
-    fair = selfsent("exam", tickets, "--run", run, "--models", f"bm25,{run}", "--json", "-")
-    assert fair.status == 0, fair.err
+    fair = selfsent("exam", tickets, "--run", run, "--models", f"bm25,{run}", "--json", "-").ok()
     assert f"as {run} read the table: asking for body, by subject, of what it has not read" in fair.err
     assert "50 queries" in fair.err  # a fifth of 250 was held out
-    found = json.loads(fair.out)
+    found = fair.json
     assert "apart" not in found
     assert any("run" in result["model"] for result in found["results"])
     bare = tmp_path / "bare"
@@ -90,9 +85,8 @@ def test_an_exam_of_what_a_run_has_not_read(selfsent, tmp_path):
 
 
 def test_replies_to_quotes(selfsent, tmp_path):
-    mails = tmp_path / "mails.jsonl"
-    bodies = [f"> Where is the key of lot{n} kept?\nBehind door{n}." for n in range(20)]
-    mails.write_text("".join(json.dumps({"body": body}) + "\n" for body in bodies))
+    rows = [{"body": f"> Where is the key of lot{n} kept?\nBehind door{n}."} for n in range(20)]
+    mails = tiny.write_table(tmp_path / "mails.jsonl", rows)
     options = ("--clean", "mail", "--output", tmp_path / "exam")
     told = selfsent("exam", mails, "--text-column", "body", *options).err
     assert "20 queries (20 by quote) among 20 documents" in told
@@ -119,7 +113,7 @@ def test_bad_input_is_one_line(selfsent, tickets, tmp_path, monkeypatch, options
 def test_an_exam_without_models_compares_the_table_of_its_language(selfsent, tickets, german, tmp_path):
     said = selfsent("exam", tickets, "--text-column", "body", "--title-column", "subject", "--json", "-")
     assert "no model is named: bundled is taken, the table that ships for English" in said.err
-    assert {each["model"] for each in json.loads(said.out)["results"]} >= {"bm25", "tfidf"}
+    assert {each["model"] for each in said.json["results"]} >= {"bm25", "tfidf"}
     drawn = selfsent("exam", german, "--text-column", "body", "--title-column", "subject", "--output", tmp_path / "x")
     assert "no model is named" not in drawn.err
     told = selfsent("exam", tmp_path / "x")
@@ -131,12 +125,12 @@ def test_an_exam_without_models_compares_the_table_of_its_language(selfsent, tic
 def test_a_search_asks_an_exam_for_the_weight_of_words(selfsent, tickets, sentences):
     command = ("search", "bundled", tickets, "the pedal of lot7", "--text-column", "body", "--json", "-")
     chosen = selfsent(*command, "--word-weight", "auto")
-    weight = json.loads(chosen.out)["lexical_weight"]
+    weight = chosen.json["lexical_weight"]
     assert f"--lexical-weight auto: {weight:g}" in chosen.err
     assert "by 60 queries (60 by sentence) among 60 documents" in chosen.err
     assert chosen.out == selfsent(*command, "--word-weight", weight).out
     single = selfsent("search", "bundled", sentences, "ba", "--word-weight", "auto", "--json", "-")
-    assert json.loads(single.out)["lexical_weight"] == 1.5
+    assert single.json["lexical_weight"] == 1.5
     assert "1.5, the model's own, as too few texts" in single.err
     assert "'much' is no number, and not auto" in selfsent(*command, "--word-weight", "much").complaint
     assert "leave out --index" in selfsent("search", "--index", "x", "ba", "--word-weight", "auto").complaint
@@ -155,22 +149,20 @@ def test_a_plan_is_tried_goes_on_and_is_built(selfsent, tickets, tmp_path, monke
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.yaml").write_text(PLAN)
     asked = ("exam", tickets, "--text-column", "body", "--id-column", "id", "--plan", "mine.yaml")
-    done = selfsent(*asked)
-    assert done.status == 0, done.err
+    done = selfsent(*asked).ok()
     assert "Take " in done.out
     saved = json.loads((tmp_path / "exam/plan/plan.json").read_text())
     assert [row["name"] for row in saved["rows"]] == ["words", "bundled + words, short"]
     assert saved["sentence"] in (tmp_path / "exam/plan/page.html").read_text()
     again = selfsent(*asked, "--json", "-")
     assert "exam has this exam already: going on" in again.err
-    assert json.loads(again.out)["rows"] == saved["rows"]
+    assert again.json["rows"] == saved["rows"]
     assert "exam is an exam of something else" in selfsent(*asked, "--seed", 1).late_complaint
     assert (tmp_path / "exam/plan/plan.yaml").read_text() == PLAN
 
     saved["take"] = "bundled + words, short"
     (tmp_path / "exam/plan/plan.json").write_text(json.dumps(saved))
-    built = selfsent("index", "build", "--exam", "exam", "--output", "tickets.index")
-    assert built.status == 0, built.err
+    built = selfsent("index", "build", "--exam", "exam", "--output", "tickets.index").ok()
     assert "exam took bundled + words, short: the model is bundled" in built.err
     found = selfsent("search", "--index", "tickets.index", "the mirror of lot7", "--json", "-")
     assert re.search(r'"id": "(t\d+)"', found.out)[1] == "t7"

@@ -9,8 +9,7 @@ from selfsent.models.loading import load_encoder
 
 @pytest.mark.parametrize("method", ["whitening", "zscore"])
 def test_a_fit_takes_no_steps_and_says_so(method, train, tmp_path):
-    done = train("--method", method, "--learning-rate", 0.1)
-    assert done.status == 0, done.err
+    done = train("--method", method, "--learning-rate", 0.1).ok()
     assert f"{method} takes no steps: --batch-size, --learning-rate, --steps are ignored" in done.err
     record = json.loads((tmp_path / "run" / "run.json").read_text())
     assert (record["status"], record["steps"]) == ("finished", 0)
@@ -28,20 +27,17 @@ def test_a_fit_takes_no_steps_and_says_so(method, train, tmp_path):
 
 
 def test_a_table_is_fitted_to_a_teacher(train, selfsent, sentences, base, tmp_path):
-    done = selfsent("table", "--tokenizer", base, "--size", 16, "--output", tmp_path / "table")
-    assert done.status == 0, done.err
+    selfsent("table", "--tokenizer", base, "--size", 16, "--output", tmp_path / "table").ok()
     how = ("--method", "least-squares", "--base", tmp_path / "table", "--max-length", 32)
     assert "give teacher=" in train(*how).complaint.replace("--teacher ", "teacher=")
-    done = train(*how, "--teacher", base, "--dimensions", 8)
-    assert done.status == 0, done.err
+    train(*how, "--teacher", base, "--dimensions", 8).ok()
     assert load_encoder(tmp_path / "run" / "model").embedding_size == 8
     refused = train("--method", "least-squares", "--teacher", base, "--overwrite")
     assert "fits a table of token vectors" in refused.late_complaint
 
 
 def test_any_method_can_be_whitened(train, sentences, tmp_path):
-    done = train("--method", "mlm", "--whiten", "--max-length", 96)
-    assert done.status == 0, done.err
+    train("--method", "mlm", "--whiten", "--max-length", 96).ok()
     record = json.loads((tmp_path / "run" / "run.json").read_text())
     assert record["config"]["whiten"] == 1
     assert record["steps"] == 4

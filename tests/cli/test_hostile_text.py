@@ -1,7 +1,6 @@
-import csv
-import json
-
 import pytest
+
+import tiny
 
 ESCAPE = "\x1b[2J\x1b]8;;http://example.org\x07"
 TURN = "\u202e"
@@ -10,18 +9,9 @@ TURN = "\u202e"
 @pytest.fixture
 def hostile(tmp_path):
     path = tmp_path / f"a{ESCAPE.replace('/', '')}{TURN}.jsonl"
-    texts = [
-        f"ba de {ESCAPE}fi go",
-        f"ko {TURN}mi la",
-        "=HYPERLINK(ba)",
-        "-mo ba",
-        "+ki nu",
-        "@po ri",
-        "a;=B1",
-        "sa te",
-    ]
-    path.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
-    return path
+    formulas = ["=HYPERLINK(ba)", "-mo ba", "+ki nu", "@po ri", "a;=B1"]
+    texts = [f"ba de {ESCAPE}fi go", f"ko {TURN}mi la", *formulas, "sa te"]
+    return tiny.write_table(path, [{"text": text} for text in texts])
 
 
 def raw(done):
@@ -50,10 +40,8 @@ def test_no_text_and_no_name_reaches_the_terminal_raw(selfsent, model, hostile, 
 
 def test_formulas_are_harmless_where_that_is_wanted(selfsent, model, hostile, tmp_path):
     def texts(*flags):
-        done = selfsent("search", model, hostile, "ba", "--output", tmp_path / "hits.csv", *flags)
-        assert done.status == 0, done.err
-        with (tmp_path / "hits.csv").open(newline="") as file:
-            return {row["text"] for row in csv.DictReader(file)}
+        selfsent("search", model, hostile, "ba", "--output", tmp_path / "hits.csv", *flags).ok()
+        return {row["text"] for row in tiny.rows_of(tmp_path / "hits.csv")}
 
     assert {"=HYPERLINK(ba)", "-mo ba", "+ki nu", "@po ri", "a;=B1", "sa te"} < texts()
     assert {"'=HYPERLINK(ba)", "'-mo ba", "'+ki nu", "'@po ri", "a;'=B1", "sa te"} < texts("--safe-csv")

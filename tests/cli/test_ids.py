@@ -1,22 +1,14 @@
 """A table of posts goes in; what comes out can be joined to it."""
 
-import csv
 import json
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 
-TEXTS = (
-    "ba de fi go. Mo ki la.",
-    "",
-    "ko mi",
-    'la nu "po",\nri sa',
-    "ko  mi",
-    "ba de fi go. Mo ki la.",
-    "ri sa te",
-    "   ",
-)
+import tiny
+
+FIRST = "ba de fi go. Mo ki la."
+TEXTS = (FIRST, "", "ko mi", 'la nu "po",\nri sa', "ko  mi", FIRST, "ri sa te", "   ")
 POSTS = [
     {"post": 100 + row, "body": text, "team": "" if row == 2 else f"team {row % 3}"} for row, text in enumerate(TEXTS)
 ]
@@ -25,32 +17,17 @@ CARRIED = ("--id-column", "post", "--keep", "team")
 
 @pytest.fixture(scope="module")
 def posts(tmp_path_factory):
-    path = tmp_path_factory.mktemp("posts") / "posts.csv"
-    with path.open("w", newline="") as file:
-        table = csv.DictWriter(file, POSTS[0])
-        table.writeheader()
-        table.writerows(POSTS)
-    return path
+    return tiny.write_table(tmp_path_factory.mktemp("posts") / "posts.csv", POSTS)
 
 
 @pytest.fixture
 def run(selfsent, model, posts):
     def call(command, *more):
         query = ("ko mi", "--top", 3) if command == "search" else ()
-        done = selfsent(command, model, posts, *query, "--text-column", "body", *more)
-        assert done.status == 0, done.err
+        done = selfsent(command, model, posts, *query, "--text-column", "body", *more).ok()
         return done
 
     return call
-
-
-def rows_of(path):
-    if path.suffix == ".parquet":
-        return pq.read_table(path).to_pylist()
-    if path.suffix == ".jsonl":
-        return [json.loads(line) for line in path.read_text().splitlines()]
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file, delimiter="\t" if path.suffix == ".tsv" else ","))
 
 
 def test_vectors_line_up_with_the_table_as_pandas_reads_it(run, model, posts, tmp_path):
@@ -88,7 +65,7 @@ def test_ids_are_in_every_file(run, tmp_path, ending):
     for command, sides in (("search", [""]), ("cluster", [""]), ("pairs", ["1", "2"])):
         file = tmp_path / f"{command}.{ending}"
         run(command, "--output", file, *CARRIED, *(["--clusters", 2] if command == "cluster" else []))
-        found = rows_of(file)
+        found = tiny.rows_of(file)
         assert found
         for row in found:
             for side in sides:
@@ -102,12 +79,11 @@ def test_ids_are_in_every_file(run, tmp_path, ending):
             first = next(row for row in found for side in sides if row[f"text{side}"] == "ko mi")
             side = next(side for side in sides if first[f"text{side}"] == "ko mi")
             assert (int(first[f"row{side}"]), int(first[f"repeats{side}"])) == (2, 1)
-    assert type(rows_of(tmp_path / "search.parquet")[0]["post"] if ending == "parquet" else 1) is int
+    assert type(tiny.rows_of(tmp_path / "search.parquet")[0]["post"] if ending == "parquet" else 1) is int
 
 
 def test_results_as_one_object(run, tmp_path):
-    shown = run("search", "--json", "-", *CARRIED)
-    (query,) = json.loads(shown.out)["queries"]
+    (query,) = run("search", "--json", "-", *CARRIED).json["queries"]
     assert query["query"] == "ko mi"
     hit = {"row": 2, "post": 102, "team": None, "repeats": 1, "text": "ko mi"}
     assert 0.3 < query["hits"][0].pop("words") < 1

@@ -1,8 +1,8 @@
-import csv
 import json
 
 import pytest
 
+import tiny
 from selfsent.integrity import signed
 from selfsent.lexical.analyzer import LANGUAGES
 
@@ -33,21 +33,18 @@ def test_index_and_search(selfsent, index, model, tickets, tmp_path):
     assert "(1 empty, 1 repeated)" in done.err
     carried = ("--text-column", "body", "--id-column", "id", "--keep", "team", "--top", 2)
     exact = selfsent("search", model, tickets, "ko mi", "la nu", "--word-weight", 0, *carried)
-    found = selfsent("search", "--index", tmp_path / "i", "ko mi", "--top", 2, "la nu", "--word-weight", 0)
-    assert found.status == 0, found.err
+    found = selfsent("search", "--index", tmp_path / "i", "ko mi", "--top", 2, "la nu", "--word-weight", 0).ok()
     assert found.out == exact.out
     assert "1.000  8  y  ko mi  (and 1 more row)" in found.out
     as_file = selfsent("search", "--index", tmp_path / "i", "ko mi", "--output", tmp_path / "hits.csv", "--json", "-")
-    with (tmp_path / "hits.csv").open(newline="") as file:
-        first = next(csv.DictReader(file))
+    first = tiny.rows_of(tmp_path / "hits.csv")[0]
     assert (first["query"], first["words"], first["id"], first["team"]) == ("ko mi", "0.526316", "8", "y")
     assert (first["row"], first["repeats"], first["text"]) == ("1", "1", "ko mi")
-    told = json.loads(as_file.out)
+    told = as_file.json
     assert told["index"] == str(tmp_path / "i")
     assert told["queries"][0]["hits"][0]["id"] == 8
     assert told["language"] in LANGUAGES  # of words that are made up
-    itself = selfsent("search", "--index", tmp_path / "i", "ko mi", "--rerank", model, "--json", "-")
-    again = json.loads(itself.out)
+    again = selfsent("search", "--index", tmp_path / "i", "ko mi", "--rerank", model, "--json", "-").json
     assert (again["rerank"], again["lexical_weight"]) == (str(model), told["lexical_weight"])
     assert [hit["row"] for hit in again["queries"][0]["hits"]] == [hit["row"] for hit in told["queries"][0]["hits"]]
 
@@ -56,13 +53,12 @@ def test_words_are_weighed(selfsent, index, model, tickets, tmp_path):
     index()
     words = ("ko zu", "--top", 4, "--word-weight", 3)
     exact = selfsent("search", model, tickets, "--text-column", "body", *words, "--json", "-", "--language", "none")
-    found = selfsent("search", "--index", tmp_path / "i", *words, "--json", "-")
-    told = json.loads(found.out)
+    told = selfsent("search", "--index", tmp_path / "i", *words, "--json", "-").json
     assert told["lexical_weight"] == 3
     hits = told["queries"][0]["hits"]
     scores = [hit["cosine"] + 3 * hit["words"] for hit in hits]
     assert scores == sorted(scores, reverse=True)
-    theirs = json.loads(exact.out)["queries"][0]["hits"]
+    theirs = exact.json["queries"][0]["hits"]
     assert [(hit["row"], hit["words"]) for hit in hits] == [(hit["row"], hit["words"]) for hit in theirs]
     shown = selfsent("search", "--index", tmp_path / "i", *words).out.splitlines()
     assert [float(line.split()[0]) for line in shown] == pytest.approx([score / 4 for score in scores], abs=6e-4)
@@ -79,8 +75,7 @@ def test_rows_are_added_changed_and_deleted(selfsent, index, tmp_path):
     (tmp_path / "more.csv").write_text("id,body,team\n20,gu he,z\n21,ko mi,z\n7,gu gu,z\n")
     refused = index(corpus=tmp_path / "more.csv").complaint
     assert "already holds an index: add to it with selfsent index add, give --overwrite" in refused
-    done = selfsent("index", "add", tmp_path / "i", tmp_path / "more.csv")
-    assert done.status == 0, done.err
+    done = selfsent("index", "add", tmp_path / "i", tmp_path / "more.csv").ok()
     assert (
         "2 vectors added, 1 of the texts were there already, 1 row replaced by a later one with the same id" in done.err
     )
@@ -95,7 +90,7 @@ def test_rows_are_added_changed_and_deleted(selfsent, index, tmp_path):
     assert likely in selfsent(*find, "ko mi", "--where", "team=Z").err
     assert f"leave out {tmp_path}" in selfsent(*find, tmp_path, "ko mi").complaint
     found = selfsent(*find, "ko mi", "--where", "team=x,y", "--where", "id>8", "--json", "-")
-    told = json.loads(found.out)
+    told = found.json
     assert told["where"] == ["team=x,y", "id>8"]
     assert [hit["id"] for hit in told["queries"][0]["hits"]] == [10]
     done = selfsent("index", "delete", tmp_path / "i", 8, 20, 999)
@@ -207,11 +202,10 @@ def test_nothing_here(selfsent, tmp_path):
     (tmp_path / "a.txt").write_text("\n".join(texts) + "\n")
     asked = ("search", "--index", tmp_path / "i", "quantum chromodynamics", texts[3], "--answer-rate")
     assert selfsent("index", "build", "bundled", tmp_path / "a.txt", "--output", tmp_path / "i").status == 0
-    done = selfsent(*asked, 0.8, "--json", "-")
-    assert done.status == 0, done.err
+    done = selfsent(*asked, 0.8, "--json", "-").ok()
     assert "'quantum chromodynamics': nothing here (20 of 100 queries that have an answer get this answer" in done.err
     assert "answer rates of" in done.err
-    told = json.loads(done.out)
+    told = done.json
     assert (told["answer_rate"], [each["answered"] for each in told["queries"]]) == (0.8, [False, True])
     assert min(hit["cosine"] + 1.5 * hit["words"] for hit in told["queries"][1]["hits"]) / 2.5 >= told["cutoff"] - 1e-5
     assert "answer rates of" not in selfsent(*asked, 0.8).err, "measured once"
@@ -219,15 +213,15 @@ def test_nothing_here(selfsent, tmp_path):
         refused = selfsent(*asked, rate)
         assert (refused.status, refused.out) == (2, "")
         assert message in refused.err
-    again = json.loads(selfsent(*asked, 0.8, "--rerank", "bundled", "--json", "-").out)
+    again = selfsent(*asked, 0.8, "--rerank", "bundled", "--json", "-").json
     assert [each["answered"] for each in again["queries"]] == [False, True]
-    plain = json.loads(selfsent("search", "bundled", tmp_path / "a.txt", *asked[3:], 0.8, "--json", "-").out)
+    plain = selfsent("search", "bundled", tmp_path / "a.txt", *asked[3:], 0.8, "--json", "-").json
     assert [each["answered"] for each in plain["queries"]] == [False, True]
     assert plain["cutoff"] == pytest.approx(told["cutoff"], abs=2e-3)
     queries = tmp_path / "queries.csv"
     queries.write_text("\n".join(["query,id,relevant", *(f'"{text}",{n},{n % 2}' for n, text in enumerate(texts))]))
     for source in (("--index", tmp_path / "i"), ("bundled", tmp_path / "a.txt")):
-        own = json.loads(selfsent("search", *source, *asked[3:], 0.9, "--queries", queries, "--json", "-").out)
+        own = selfsent("search", *source, *asked[3:], 0.9, "--queries", queries, "--json", "-").json
         assert own["measured_on"] == "30 given queries"
         assert own["cutoff"] > told["cutoff"], "whole texts are nearer to themselves"
     assert "--queries goes with --answer-rate" in selfsent("search", *source, "a query", "--queries", queries).err

@@ -32,8 +32,7 @@ def mapped(selfsent, tables, tmp_path):
     """An index of the old encoder, a map in it that is made up, and what a query should score."""
     old, new = tables
     (tmp_path / "t.csv").write_text("id,text\n" + "".join(f"{n},{text}\n" for n, text in enumerate(TEXTS)))
-    done = selfsent("index", "build", old, tmp_path / "t.csv", "--id-column", "id", "--output", tmp_path / "i")
-    assert done.status == 0, done.err
+    selfsent("index", "build", old, tmp_path / "t.csv", "--id-column", "id", "--output", tmp_path / "i").ok()
     size = open_encoder(str(old)).embedding_size
     matrix = np.random.default_rng(0).normal(size=(size, size)).astype(np.float32)
     about = Mapped("made up", str(new), fingerprint(open_encoder(str(new))), "old", fingerprint(open_encoder(str(old))))
@@ -49,9 +48,8 @@ def mapped(selfsent, tables, tmp_path):
 
 
 def scores(selfsent, index, query, *more):
-    found = selfsent("search", "--index", index, query, "--lexical-weight", 0, "--json", "-", *more)
-    assert found.status == 0, found.err
-    return {hit["id"]: hit["cosine"] for hit in json.loads(found.out)["queries"][0]["hits"]}
+    found = selfsent("search", "--index", index, query, "--lexical-weight", 0, "--json", "-", *more).ok()
+    return {hit["id"]: hit["cosine"] for hit in found.json["queries"][0]["hits"]}
 
 
 def test_queries_are_mapped_until_the_map_is_taken_out(selfsent, tables, mapped, tmp_path):
@@ -152,9 +150,8 @@ def test_a_map_is_learned_from_a_sample_and_used(selfsent, tables, tmp_path):
     old, new = tables
     file = tmp_path / "m.safetensors"
     given = ("--from", old, "--to", new, "--sample", tmp_path / "s.csv", "--output", file)
-    done = selfsent("adapt", *given, "--lexical-weight", 0, "--json", "-")
-    assert done.status == 0, done.err
-    told = json.loads(done.out)
+    done = selfsent("adapt", *given, "--lexical-weight", 0, "--json", "-").ok()
+    told = done.json
     assert {"old", "mapped", "new", "kept", "map", "dev"} <= {*told}
     assert told["old"]["n"] == told["mapped"]["n"] == 30
     assert told["map"] == max(told["dev"], key=told["dev"].get)
@@ -186,7 +183,7 @@ def test_a_map_is_learned_from_a_sample_and_used(selfsent, tables, tmp_path):
 def test_what_a_map_cannot_be_learned_from(selfsent, tmp_path, arguments, said):
     sample = tmp_path / "s.jsonl"
     rows = [". ".join(tiny.make_sentences(4, seed, words=(6, 9))).capitalize() + "." for seed in range(8)]
-    sample.write_text("".join(json.dumps({"text": row.replace(". ", ". X")}) + "\n" for row in rows))
+    tiny.write_table(sample, [{"text": row.replace(". ", ". X")} for row in rows])
     given = [sample if each == "SAMPLE" else each for each in arguments]
     done = selfsent("adapt", *given, "--output", tmp_path / "m.safetensors")
     assert (done.status, said in done.err) == (2, True), done.err

@@ -46,8 +46,10 @@ def test_hits_of_real_queries_are_judged_gone_on_with_and_scored(selfsent, ticke
     table = ("--text-column", "body", "--id-column", "id")
     judged, count = tickets / "judged.csv", ("--count", 4)
     command = ("label", tickets / "tickets.csv", *table, "--queries", tickets / "asked.txt", "--output", judged, *count)
+    shown = []
     for answers in (["1", "1"], ["1", "1", "0", "1"]):
         done = selfsent(*command, "--models", "tfidf,bm25")
+        shown.append(done.out)
         heading, *rows = [line.rsplit(",", 1) for line in judged.read_text().splitlines()]
         assert heading == ["query,id", "relevant"]
         assert [grade for _, grade in rows] == answers, done.err
@@ -55,7 +57,7 @@ def test_hits_of_real_queries_are_judged_gone_on_with_and_scored(selfsent, ticke
         assert ("taken back" in done.out) == (len(answers) == 2)
     texts = {f"T-{number}": text for number, text in enumerate(TICKETS)}
     query, name = rows[0][0].rsplit(",", 1)
-    assert f"  {query}\n  {texts[name]}\n" in done.out or len(answers) == 4
+    assert f"  {query}\n  {texts[name]}\n" in shown[0]
     assert "4 judgements in" in done.err
     done = selfsent("evaluate", "bm25", "--queries", judged, "--documents", tickets / "tickets.csv", *table)
     assert "judged: nDCG@10" in done.out, done.err

@@ -1,4 +1,3 @@
-import csv
 import json
 
 import pytest
@@ -20,14 +19,12 @@ def test_negatives_are_what_search_ranks_first_below_the_guard(selfsent, model, 
     output = tmp_path / "mined.csv"
     done = selfsent(
         "mine", model, faq, "--text-columns", "q,a", "--output", output, "--negatives", 2, "--max-relative-score", 0.9
-    )
-    assert done.status == 0, done.err
-    with output.open() as file:
-        rows = list(csv.DictReader(file))
+    ).ok()
+    rows = tiny.rows_of(output)
     from selfsent import read_corpus
 
     answers = read_corpus(faq, text_column="a")
-    texts, pairs = answers.texts(), list(csv.DictReader(faq.open()))
+    texts, pairs = answers.texts(), tiny.rows_of(faq)
     found = search(str(model), answers, [pair["q"] for pair in pairs], top=12)
     wanted = []
     for pair, hits in zip(pairs, found, strict=True):
@@ -45,21 +42,17 @@ def test_negatives_are_what_search_ranks_first_below_the_guard(selfsent, model, 
 
 def test_mined_files_and_runs_that_mine_train(selfsent, train, model, faq, tmp_path):
     output = tmp_path / "mined.parquet"
-    mined = selfsent("mine", model, faq, "--text-columns", "q,a", "--output", output, "--by", "base", "--at-most", 1)
-    assert mined.status == 0, mined.err
-    done = train("--method", "mnrl", "--text-columns", "q,a,negative", corpus=output, output=tmp_path / "file")
-    assert done.status == 0, done.err
+    selfsent("mine", model, faq, "--text-columns", "q,a", "--output", output, "--by", "base", "--at-most", 1).ok()
+    train("--method", "mnrl", "--text-columns", "q,a,negative", corpus=output, output=tmp_path / "file").ok()
     assert json.loads((tmp_path / "file" / "run.json").read_text())["config"]["options"]["hard_negatives"]
     for number, more in enumerate([(), ("--teacher", "search", "--mined-by", "words")]):
         run = ("--method", "mnrl", "--text-columns", "q,a", "--mined", 2, *more)
-        done = train(*run, corpus=faq, output=tmp_path / f"run{number}")
-        assert done.status == 0, done.err
+        train(*run, corpus=faq, output=tmp_path / f"run{number}").ok()
     texts = tmp_path / "texts.csv"
     parts = [text.capitalize() + "." for text in tiny.make_sentences(60, seed=9)]
     texts.write_text("\n".join(["text", *(f"{a} {b} {c}" for a, b, c in zip(*[iter(parts)] * 3, strict=True))]))
     whole = ("--positives", "title,document", "--mined", 2, "--teacher", "search")
-    done = train("--method", "neighbours", *whole, corpus=texts, output=tmp_path / "documents")
-    assert done.status == 0, done.err
+    train("--method", "neighbours", *whole, corpus=texts, output=tmp_path / "documents").ok()
 
 
 def test_what_cannot_be_mined_is_refused(selfsent, train, model, faq, tmp_path):

@@ -1,11 +1,11 @@
 """Names that come with a text, an id, a column or a group, never become the place of a file."""
 
-import csv
 from pathlib import Path
 
 import pytest
 from hypothesis import given, strategies as st
 
+import tiny
 from selfsent.comparison.trials import folder_of
 from selfsent.errors import SettingsError
 from selfsent.recipes.document import Section
@@ -22,13 +22,13 @@ def cell(tmp_path, monkeypatch):
     monkeypatch.chdir(work)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     hostile = [*HOSTILE, str(tmp_path / "escaped"), "/" * 300, "e" * 300]
-    with (work / "tickets.csv").open("w", newline="") as file:
-        rows = csv.writer(file)
-        rows.writerow(["text", "../id", str(tmp_path / "team"), "../subject"])
-        for number in range(60):
-            name = hostile[number % len(hostile)]
-            text = f"ba de {name} fi ko. Mi la {name} nu u{number}. Po ri sa w{number} te."
-            rows.writerow([text, f"{name}#{number}", name, f"{name} ko u{number}"])
+    rows = []
+    for number in range(60):
+        name = hostile[number % len(hostile)]
+        text = f"ba de {name} fi ko. Mi la {name} nu u{number}. Po ri sa w{number} te."
+        ids = {"../id": f"{name}#{number}", str(tmp_path / "team"): name, "../subject": f"{name} ko u{number}"}
+        rows.append({"text": text, **ids})
+    tiny.write_table(work / "tickets.csv", rows)
     return tmp_path
 
 
@@ -62,8 +62,7 @@ def test_a_command_writes_what_it_was_told_and_nothing_else(selfsent, model, cel
 
     before = there()
     known = {"MODEL": str(model), "TEAM": str(cell / "team")}
-    done = selfsent(*(known.get(argument, argument) for argument in arguments))
-    assert done.status == 0, done.err
+    selfsent(*(known.get(argument, argument) for argument in arguments)).ok()
     work = cell / "a" / "b" / "c"
     assert there() - before <= {work / name for name in written}
     assert all((work / name).exists() for name in written)

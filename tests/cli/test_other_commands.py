@@ -1,5 +1,4 @@
 import io
-import json
 import subprocess
 import sys
 
@@ -32,8 +31,7 @@ def test_methods_for_people(selfsent):
 
 def test_search_finds_the_sentence_itself_first(selfsent, model, sentences):
     lines = sentences.read_text().splitlines()
-    done = selfsent("search", model, sentences, lines[7], "--top", 3)
-    assert done.status == 0, done.err
+    done = selfsent("search", model, sentences, lines[7], "--top", 3).ok()
     score, found = done.out.splitlines()[0].split("  ")
     assert (0.8 < float(score) < 1, found) == (True, lines[7])
     assert len(done.out.splitlines()) == 3
@@ -52,9 +50,7 @@ def test_search_is_reranked(selfsent, model, base, sentences, tmp_path):
     asked = ("search", model, sentences, "ba de", "--top", 2)
     for rerank, measure, weight in ((base, "cosine", 0.5), (tmp_path / "cross", "score", 0)):
         how = (*asked, "--rerank", rerank, "--candidates", 7)
-        done = selfsent(*how, "--json", "-", "--output", tmp_path / "hits.csv")
-        assert done.status == 0, done.err
-        told = json.loads(done.out)
+        told = selfsent(*how, "--json", "-", "--output", tmp_path / "hits.csv").json
         assert [told[name] for name in ("rerank", "candidates", "lexical_weight")] == [str(rerank), 7, weight]
         hits = told["queries"][0]["hits"]
         assert [*hits[0]] == [measure, "words", "row", "repeats", "text"]
@@ -124,8 +120,7 @@ def test_names_of_a_corpus_are_never_its_sentences(selfsent, model, sentences, t
         done = selfsent("encode", model, sentences, *names, "--output", tmp_path / "v.npy")
         assert "no such file" in done.complaint or "no file matches" in done.complaint
     (tmp_path / "more.txt").write_text("ba de\nko mi\n")
-    done = selfsent("encode", model, sentences, tmp_path / "*ore.txt", "--output", tmp_path / "v.parquet")
-    assert done.status == 0, done.err
+    selfsent("encode", model, sentences, tmp_path / "*ore.txt", "--output", tmp_path / "v.parquet").ok()
     assert pq.read_table(tmp_path / "v.parquet")["text"].to_pylist()[-2:] == ["ba de", "ko mi"]
 
 
@@ -159,8 +154,7 @@ def test_what_is_read_is_not_replaced(selfsent, model, sentences, tmp_path):
     scored = tmp_path / "scored.tsv"
     scored.write_text("ba\tde\t1\nko\tmi\t0\nla\tnu\t2\n")
     for _ in range(2):
-        done = selfsent("evaluate", model, "--pairs", scored, "--json", model / "scores.json")
-        assert done.status == 0, done.err
+        selfsent("evaluate", model, "--pairs", scored, "--json", model / "scores.json").ok()
     (model / "scores.json").unlink()
     kept = tmp_path / "v.parquet"
     assert selfsent("evaluate", model, "--pairs", scored, "--vectors", kept).status == 0

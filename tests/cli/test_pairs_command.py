@@ -1,7 +1,8 @@
-import json
 from functools import partial
 
 import pytest
+
+import tiny
 
 NUMBERS = ("score", "cosine", "words")
 
@@ -15,8 +16,7 @@ def alike(tmp_path):
 
 
 def test_the_most_similar_pairs(selfsent, model, alike):
-    done = selfsent("pairs", model, alike, "--top", 2)
-    assert done.status == 0, done.err
+    done = selfsent("pairs", model, alike, "--top", 2).ok()
     first, second, *_ = done.out.splitlines()
     assert (first, second) == ("1.000  ba de fi go", "       Ba de fi go")
     assert len(done.out.splitlines()) == 4
@@ -33,7 +33,7 @@ def test_pairs_in_a_file(selfsent, model, alike, tmp_path):
     done = selfsent("pairs", model, alike, "--top", 3, "--output", tmp_path / "p.jsonl")
     assert (done.status, done.out) == (0, ""), done.err
     assert "3 pairs in" in done.err
-    rows = [json.loads(line) for line in (tmp_path / "p.jsonl").read_text().splitlines()]
+    rows = tiny.rows_of(tmp_path / "p.jsonl")
     assert len(rows) == 3
     places = {"row1": 0, "row2": 3, "repeats1": 0, "repeats2": 0, "text1": "ba de fi go", "text2": "Ba de fi go"}
     assert {key: value for key, value in rows[0].items() if key not in NUMBERS} == places
@@ -44,8 +44,7 @@ def test_pairs_in_a_file(selfsent, model, alike, tmp_path):
 
 
 def test_approximate_pairs_come_with_their_recall(selfsent, model, sentences):
-    done = selfsent("pairs", model, sentences, "--approximate", "--top", 5, "--word-weight", 0)
-    assert done.status == 0, done.err
+    done = selfsent("pairs", model, sentences, "--approximate", "--top", 5, "--word-weight", 0).ok()
     assert "finds, measured on a sample: 1" in done.err
     exact = selfsent("pairs", model, sentences, "--top", 5, "--word-weight", 0)
     assert done.out == exact.out
@@ -68,8 +67,7 @@ def test_encode_goes_on_where_it_was_interrupted(selfsent, model, sentences, tmp
         stopped = selfsent("encode", model, sentences, "--output", tmp_path / "v.npy")
     assert stopped.status == 130
     assert "interrupted: 50 of 120 texts are done" in stopped.err
-    done = selfsent("encode", model, sentences, "--output", tmp_path / "v.npy", "--fast")
-    assert done.status == 0, done.err
+    done = selfsent("encode", model, sentences, "--output", tmp_path / "v.npy", "--fast").ok()
     if "no faster in bfloat16" in done.err:
         assert "50 texts had been encoded before" in done.err
     assert [path.name for path in tmp_path.iterdir()] == ["v.npy"]
@@ -85,8 +83,7 @@ def test_export(selfsent, model, tmp_path, monkeypatch):
         return Exported(True, 32, 96, {}, {}, 1e-7, 0.95)
 
     monkeypatch.setattr("selfsent.models.export.export", export)
-    done = selfsent("export", model, "--normalize", "--output", tmp_path / "graph")
-    assert done.status == 0, done.err
+    done = selfsent("export", model, "--normalize", "--output", tmp_path / "graph").ok()
     assert asked == [(tmp_path / "graph", True)]
     assert "32 numbers a sentence, smallest cosine to torch's vectors 0.950000" in done.err
     (tmp_path / "old").mkdir()
@@ -100,9 +97,8 @@ def test_export(selfsent, model, tmp_path, monkeypatch):
 
 
 def test_pairs_as_families(selfsent, model, alike, tmp_path):
-    done = selfsent("pairs", model, alike, "--threshold", 0.999, "--families", tmp_path / "f.jsonl")
-    assert done.status == 0, done.err
+    done = selfsent("pairs", model, alike, "--threshold", 0.999, "--families", tmp_path / "f.jsonl").ok()
     assert "1 family in" in done.err
-    (family,) = map(json.loads, (tmp_path / "f.jsonl").read_text().splitlines())
+    (family,) = tiny.rows_of(tmp_path / "f.jsonl")
     assert (family["row"], family["other_rows"], family["rows"]) == (0, "3", 2)
     assert "must end in" in selfsent("pairs", model, alike, "--families", tmp_path / "f.txt").complaint

@@ -11,8 +11,7 @@ TINY = (
 
 def test_a_run_and_the_same_again(selfsent, documents, tmp_path):
     run = ("pretrain", documents, "--output", tmp_path / "run", *TINY)
-    done = selfsent(*run)
-    assert done.status == 0, done.err
+    done = selfsent(*run).ok()
     assert "The model is in" in done.out
     assert json.loads((tmp_path / "run" / "run.json").read_text())["status"] == "finished"
     again = selfsent(*run, "--resume")

@@ -15,8 +15,7 @@ def recipe(base, sentences, tmp_path):
 
 def test_a_recipe_is_run_with_seeds(recipe, selfsent, tmp_path):
     file = recipe("note: a stand-in")
-    done = selfsent("train", file, "--output", tmp_path / "run", "--seed", 4)
-    assert done.status == 0, done.err
+    done = selfsent("train", file, "--output", tmp_path / "run", "--seed", 4).ok()
     assert "a stand-in" in done.err
     assert f"The model is in {tmp_path / 'run' / 'model'}" in done.out
     assert (
@@ -28,8 +27,7 @@ def test_a_recipe_is_run_with_seeds(recipe, selfsent, tmp_path):
 def test_seeds_of_a_recipe_are_summarised_and_are_of_one_run(recipe, selfsent, train, tmp_path):
     file, run = recipe(), tmp_path / "run"
     two = ("train", file, "--output", run, "--seeds", 2, "--seed", 5)
-    done = selfsent(*two)
-    assert done.status == 0, done.err
+    done = selfsent(*two).ok()
     assert "Nothing was scored" in done.out
     assert f"The runs are in {run / 'seeds'}" in done.out
     for seed in (5, 6):

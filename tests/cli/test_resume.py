@@ -9,6 +9,7 @@ from pathlib import Path
 import processes
 import pytest
 
+import tiny
 from selfsent.training.checkpoint import progress_in
 
 METHODS = (
@@ -86,11 +87,10 @@ def killed(killed_run, base, sentences, tmp_path):
 @pytest.mark.parametrize("method", METHODS)
 def test_a_killed_run_resumes_to_the_same_weights(method, whole_run, killed, selfsent):
     run, given = killed(method)
-    resumed = selfsent(*given, "--resume")
-    assert resumed.status == 0, resumed.err
+    resumed = selfsent(*given, "--resume").ok()
     assert "resumed at step 6 of 12" in resumed.err
     assert weights(run) == weights(whole_run(method))
-    steps = [json.loads(line)["step"] for line in (run / "metrics.jsonl").read_text().splitlines()]
+    steps = [entry["step"] for entry in tiny.rows_of(run / "metrics.jsonl")]
     assert steps == list(range(1, STEPS + 1))
     assert no_leftovers(run)
 
@@ -99,8 +99,7 @@ def test_a_checkpoint_cut_short_is_passed_over(whole_run, killed, selfsent):
     run, given = killed("tsdae")
     newest = run / "checkpoints" / "step-00000006" / "learner.safetensors"
     newest.write_bytes(newest.read_bytes()[:-7])
-    resumed = selfsent(*given, "--resume")
-    assert resumed.status == 0, resumed.err
+    resumed = selfsent(*given, "--resume").ok()
     assert "checkpoint step-00000006 is damaged or cut short" in resumed.err
     assert "resumed at step 3 of 12" in resumed.err
     assert weights(run) == weights(whole_run("tsdae"))
@@ -120,8 +119,7 @@ def test_overwrite_starts_again_and_spares_other_files(killed, whole_run, selfse
     run, given = killed("tsdae")
     (run / "notes.txt").write_text("mine")
     (run / "best").mkdir()
-    done = selfsent(*given, "--overwrite")
-    assert done.status == 0, done.err
+    done = selfsent(*given, "--overwrite").ok()
     assert "resumed" not in done.err
     assert weights(run) == weights(whole_run("tsdae"))
     assert (run / "notes.txt").read_text() == "mine"

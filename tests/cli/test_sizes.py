@@ -1,7 +1,5 @@
 """Vectors cut, indexes of them, and questions by a student: on the command line."""
 
-import json
-
 import numpy as np
 import pytest
 
@@ -24,10 +22,9 @@ def test_vectors_and_indexes_are_cut(selfsent, model, texts, tmp_path):
     np.testing.assert_allclose(cut, whole[:, :8], atol=1e-5)
     line = selfsent("encode", model, texts, "--size", 999, "--output", tmp_path / "x.npy").late_complaint
     assert f"size=999 is too large: vectors of {model} have" in line or "--size 999 is too large" in line
-    made = selfsent("index", model, texts, "--size", 8, "--output", tmp_path / "i")
-    assert made.status == 0, made.err
+    selfsent("index", model, texts, "--size", 8, "--output", tmp_path / "i").ok()
     query = texts.read_text().splitlines()[5]
-    found = json.loads(selfsent("search", "--index", tmp_path / "i", query, "--word-weight", 0, "--json", "-").out)
+    found = selfsent("search", "--index", tmp_path / "i", query, "--word-weight", 0, "--json", "-").json
     assert found["queries"][0]["hits"][0]["text"] == query
     assert selfsent("index", model, texts, "--output", tmp_path / "i", "--add").status == 0
     assert (
@@ -40,15 +37,12 @@ def test_a_student_asks_the_index_of_its_teacher(selfsent, model, texts, tmp_pat
     how = ("--method", "distil", "--teacher", model, "--space", "teacher", "--objective", "cosine")
     run = selfsent("train", texts, *how, "--base", "bundled", "--steps", 2, "--hold-out", 0, "--output", tmp_path / "s")
     assert run.status == 0, run.err
-    made = selfsent("index", model, texts, "--query-model", tmp_path / "s", "--output", tmp_path / "i")
-    assert made.status == 0, made.err
+    selfsent("index", model, texts, "--query-model", tmp_path / "s", "--output", tmp_path / "i").ok()
     assert Index(tmp_path / "i").lexical_weight == load_encoder(tmp_path / "s/model").lexical_weight
     query = texts.read_text().splitlines()[5]
-    found = selfsent("search", "--index", tmp_path / "i", query, "--json", "-")
-    assert found.status == 0, found.err
-    assert json.loads(found.out)["queries"][0]["hits"][0]["text"] == query
-    by_teacher = selfsent("search", "--index", tmp_path / "i", "--model", model, query, "--json", "-")
-    assert by_teacher.status == 0, by_teacher.err
+    found = selfsent("search", "--index", tmp_path / "i", query, "--json", "-").ok()
+    assert found.json["queries"][0]["hits"][0]["text"] == query
+    by_teacher = selfsent("search", "--index", tmp_path / "i", "--model", model, query, "--json", "-").ok()
     assert by_teacher.out != found.out
     wrong = selfsent("index", model, texts, "--query-model", "bundled", "--output", tmp_path / "j").late_complaint
     assert "bundled has no vectors of the space of" in wrong

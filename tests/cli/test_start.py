@@ -23,13 +23,7 @@ assert not heavy, heavy
 """
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert shown.returncode == 0, shown.stderr
-    for said in (
-        "usage: selfsent train",
-        "--help-all",
-        "--documents",
-        "--top",
-        "usage: selfsent methods",
-    ):
+    for said in ("usage: selfsent train", "--help-all", "--documents", "--top", "usage: selfsent methods"):
         assert said in shown.stdout
 
 

@@ -1,5 +1,3 @@
-import json
-
 import pytest
 
 GERMAN = "no model is named: bundled-multilingual is taken, as the text is not English"
@@ -15,15 +13,13 @@ COMMANDS = {
 def test_the_text_chooses_the_table_where_no_model_is_named(selfsent, german, command):
     words, options = COMMANDS[command]
     how = ("--text-column", "body", *options, "--json", "-")
-    chosen = selfsent(command, german, *words, *how)
-    assert chosen.status == 0, chosen.err
+    chosen = selfsent(command, german, *words, *how).ok()
     assert GERMAN in chosen.err
     named = selfsent(command, "bundled-multilingual", german, *words, *how)
     assert "no model is named" not in named.err
-    assert json.loads(chosen.out) == json.loads(named.out)
-    assert json.loads(chosen.out)["model"] == "bundled-multilingual"
-    english = selfsent(command, "bundled", german, *words, *how)
-    assert json.loads(english.out)["model"] == "bundled"
+    assert chosen.json == named.json
+    assert chosen.json["model"] == "bundled-multilingual"
+    assert selfsent(command, "bundled", german, *words, *how).json["model"] == "bundled"
 
 
 def test_english_has_its_own_table(selfsent, tmp_path):
@@ -31,7 +27,7 @@ def test_english_has_its_own_table(selfsent, tmp_path):
     path.write_text("\n".join(f"the printer in room {n} does not answer any more" for n in range(30)))
     done = selfsent("search", path, "printer in room 7", "--json", "-")
     assert ENGLISH in done.err
-    assert json.loads(done.out)["model"] == "bundled"
+    assert done.json["model"] == "bundled"
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,6 @@ def record(run):
     return json.loads((run / "run.json").read_text())
 
 
-def metrics(run):
-    return [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
-
-
 def test_a_run_leaves_what_it_was_and_what_came_out(train, tmp_path, base, sentences):
     done = train("--method", "tsdae", "--checkpoint-every", 1, "--keep", 3, "--seed", 7)
     run = tmp_path / "run"
@@ -28,14 +24,8 @@ def test_a_run_leaves_what_it_was_and_what_came_out(train, tmp_path, base, sente
     assert done.err.startswith("120 sentences\n")
     assert "no label-free score: each text is one sentence" in done.err
     assert "step 4 of 4  loss " in done.err
-    assert sorted(path.name for path in run.iterdir()) == [
-        "checkpoints",
-        "metrics.jsonl",
-        "model",
-        "report.html",
-        "run.json",
-        "scores.json",
-    ]
+    left = ["checkpoints", "metrics.jsonl", "model", "report.html", "run.json", "scores.json"]
+    assert sorted(path.name for path in run.iterdir()) == left
     assert sorted(path.name for path in (run / "checkpoints").iterdir()) == [f"step-{n:08d}" for n in (1, 2, 3)]
     asked = record(run)["config"]
     assert asked["settings"]["seed"] == 7
@@ -46,25 +36,17 @@ def test_a_run_leaves_what_it_was_and_what_came_out(train, tmp_path, base, sente
     assert len(asked["corpus"]["fingerprint"]) == 32
     assert record(run)["status"] == "finished"
     assert record(run)["steps"] == 4
-    wanted = {
-        "step",
-        "loss",
-        "norm",
-        "rate",
-        "sentences_per_second",
-        "tokens_per_second",
-        "mean_cosine",
-        "effective_rank",
-    }
-    assert [entry["step"] for entry in metrics(run)] == [1, 2, 3, 4]
-    assert all(wanted <= entry.keys() for entry in metrics(run))
+    metrics = tiny.rows_of(run / "metrics.jsonl")
+    speeds = {"sentences_per_second", "tokens_per_second"}
+    wanted = {"step", "loss", "norm", "rate", "mean_cosine", "effective_rank"} | speeds
+    assert [entry["step"] for entry in metrics] == [1, 2, 3, 4]
+    assert all(wanted <= entry.keys() for entry in metrics)
 
 
 def test_options_of_the_method_may_stand_anywhere(selfsent, base, sentences, tmp_path):
     output = tmp_path / "run"
     given = ("train", "--ratio", 0.5, "--no-tie", sentences, "--base", base, "--output", output, "--steps", 1)
-    done = selfsent(*given, "--method", "tsdae", "--batch-size", 500)
-    assert done.status == 0, done.err
+    done = selfsent(*given, "--method", "tsdae", "--batch-size", 500).ok()
     chosen = record(output)["config"]["options"]
     assert (chosen["ratio"], chosen["tie"]) == (0.5, False)
     assert "the corpus has 120 rows to train on: --batch-size 500 is cut to that" in done.err
@@ -131,13 +113,11 @@ def test_hostile_text_is_shown_as_it_is(selfsent, base, tmp_path):
     hostile = ["[bold red]not bold[/bold red] :smile: [/nope]", "<script>alert('x')</script> & more", CONTROL]
     (tmp_path / name).write_text("\n".join([*hostile, *tiny.make_sentences(30)]) + "\n")
     output = tmp_path / "[i]run[/i]"
-    done = selfsent("train", tmp_path / name, "--base", base, "--output", output, "--steps", 1, "--batch-size", 4)
-    assert done.status == 0, done.err
+    done = selfsent("train", tmp_path / name, "--base", base, "--output", output, "--steps", 1, "--batch-size", 4).ok()
     assert done.out.startswith(f"The model is in {output / 'model'}\n")
     card = (output / "model" / "README.md").read_text()
     assert not any(sign in card.split("```")[2] for sign in ("<", "[bold]", "`y`"))
-    found = selfsent("search", output / "model", tmp_path / name, "what", "--top", 33)
-    assert found.status == 0, found.err
+    found = selfsent("search", output / "model", tmp_path / name, "what", "--top", 33).ok()
     assert hostile[0] in found.out
     assert hostile[1] in found.out
     assert not {"\x1b", "\x07"} & set(found.out + done.err)
