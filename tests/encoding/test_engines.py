@@ -1,6 +1,5 @@
 """The same rows from every engine as from one plain process."""
 
-import json
 import os
 import random
 import sys
@@ -12,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import selfsent
+import tiny
 from selfsent import encoding
 from selfsent.encoding import BatchBands, BatchEncoder, BatchGroups, BatchStems, BatchTerms, TermCounts, count_terms
 from selfsent.encoding.copies import deduplicate
@@ -220,7 +220,7 @@ def test_groups_are_those_of_the_command(tmp_path, monkeypatch):
     command = ["cluster", "bundled", "new.csv", "--text-column", "text", "--id-column", "id", "--to", groups]
     with pytest.raises(SystemExit, match="0"):
         main([*command, "--output", "o.jsonl"])
-    expected = {row["text"]: row["cluster"] for row in map(json.loads, (tmp_path / "o.jsonl").read_text().splitlines())}
+    expected = {row["text"]: row["cluster"] for row in tiny.rows_of(tmp_path / "o.jsonl")}
     step = BatchGroups(groups, BatchEncoder("bundled"))
     given = {"text": [*texts, "Thank you!", ""]}
     found = [row["cluster"] for row in step(given)["group"]]

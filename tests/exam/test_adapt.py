@@ -1,7 +1,5 @@
 """Adapters of query vectors."""
 
-import json
-
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
@@ -10,7 +8,7 @@ import tiny
 from selfsent.data.vector_files import unit
 from selfsent.errors import DataError
 from selfsent.evaluation.tasks.beir import read_task
-from selfsent.exam import adapt as adapting
+from selfsent.evaluation.tasks.retrieval import RetrievalTask
 from selfsent.exam.adapt import Adapter, adapt, of_files
 from selfsent.models.texts_read import TextsRead
 from selfsent.scorers.scorer import Scorer
@@ -19,19 +17,14 @@ COUNT, SIZE = 240, 16
 RNG = np.random.default_rng(0)
 HIDDEN = unit(RNG.normal(size=(COUNT, SIZE)).astype(np.float32))
 """What documents are about; query number n asks for document n."""
+ANSWERS = [(f"asked{n}", f"text{n}", 1) for n in range(COUNT)]
+JUDGED = {"dev": ANSWERS[::2], "test": ANSWERS[1::2]}
 
 
 def write_set(folder):
     """Queries and documents without a shared word, in BEIR's layout."""
-    (folder / "qrels").mkdir(parents=True)
-    for name, word in (("corpus", "text"), ("queries", "asked")):
-        lines = [json.dumps({"_id": f"{word}{n}", "text": f"{word}{n}"}) for n in range(COUNT)]
-        (folder / f"{name}.jsonl").write_text("\n".join(lines) + "\n")
-    for split in (0, 1):
-        lines = [f"asked{n}\ttext{n}\t1" for n in range(split, COUNT, 2)]
-        name = ("dev", "test")[split]
-        (folder / "qrels" / f"{name}.tsv").write_text("\n".join(["query-id\tcorpus-id\tscore", *lines]) + "\n")
-    return folder
+    documents, queries = ({f"{word}{n}": f"{word}{n}" for n in range(COUNT)} for word in ("text", "asked"))
+    return tiny.write_search_set(folder, documents, queries, JUDGED)
 
 
 @pytest.fixture(scope="module")
@@ -93,13 +86,13 @@ def test_an_encoder_that_has_read_the_answers_is_told(searched):
     assert f"has read {COUNT // 2} of the {COUNT // 2} texts asked about" in found.line
 
 
-def test_shuffled_answers_teach_nothing(searched, monkeypatch):
+def test_shuffled_answers_teach_nothing(searched):
     folder, dev, test = searched
-    encoder, answers = of_files(folder, HIDDEN, turned(HIDDEN), "api"), adapting._answers
+    encoder = of_files(folder, HIDDEN, turned(HIDDEN), "api")
     for seed in range(5):
-        order = np.random.default_rng(seed).permutation(len(dev.grades))
-        monkeypatch.setattr(adapting, "_answers", lambda grades, rows, order=order: answers(grades, rows)[order])
-        assert "regression" not in adapt(encoder, dev, test, 0.0).adapter.name
+        grades = [dev.grades[row] for row in np.random.default_rng(seed).permutation(len(dev.grades))]
+        shuffled = RetrievalTask("shuffled", dev.queries, dev.documents, grades)
+        assert "regression" not in adapt(encoder, shuffled, test, 0.0).adapter.name
 
 
 def test_four_lines_of_numpy_do_the_same(tmp_path):
@@ -125,17 +118,10 @@ def test_four_lines_of_numpy_do_the_same(tmp_path):
 def test_the_weight_of_words_is_learned(tmp_path):
     rng = np.random.default_rng(5)
     random = Scorer(lambda texts: rng.normal(size=(len(texts), 4)), "random")
-    (tmp_path / "qrels").mkdir()
-    for name in ("corpus", "queries"):
-        lines = [
-            json.dumps({"_id": f"{name}{n}", "text": f"a thing called name{n}" + " in store" * (name == "corpus")})
-            for n in range(COUNT)
-        ]
-        (tmp_path / f"{name}.jsonl").write_text("\n".join(lines))
-    for name in ("dev", "test"):
-        rows = [f"queries{n}\tcorpus{n}\t1" for n in range(name == "test", COUNT, 2)]
-        (tmp_path / "qrels" / f"{name}.tsv").write_text("\n".join(["query-id\tcorpus-id\tscore", *rows]))
-    dev, test = (read_task(tmp_path, "adapted", split) for split in ("dev", "test"))
+    documents = {f"text{n}": f"a thing called name{n} in store" for n in range(COUNT)}
+    queries = {f"asked{n}": f"a thing called name{n}" for n in range(COUNT)}
+    folder = tiny.write_search_set(tmp_path / "own", documents, queries, JUDGED)
+    dev, test = (read_task(folder, "adapted", split) for split in ("dev", "test"))
     random.lexical_weight = 0.0
     told = []
     progress = tiny.heard(count=lambda what, done, total: told.append((done, total)))

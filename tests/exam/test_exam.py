@@ -1,9 +1,9 @@
-import json
 from collections import Counter
 
 import numpy as np
 import pytest
 
+import tiny
 from selfsent.data.corpus import read_corpus
 from selfsent.data.corpus.clean import letters
 from selfsent.errors import DataError, RunError, SettingsError
@@ -155,9 +155,9 @@ def test_an_exam_in_which_little_is_found_is_doubtful(tmp_path):
     draw_exam(made(60), 60).write(tmp_path / "e")
     models = [lambda: LexicalScorer("bm25"), lambda: LexicalScorer("tfidf")]
     assert "Doubtful" not in compare_on_exam(tmp_path / "e", models).verdict
-    queries = [json.loads(line) for line in (tmp_path / "e" / "queries.jsonl").read_text().splitlines()]
-    lines = [json.dumps(query | {"text": query["text"] if n < 6 else "unheard of"}) for n, query in enumerate(queries)]
-    (tmp_path / "e" / "queries.jsonl").write_text("\n".join(lines))
+    queries = tiny.rows_of(tmp_path / "e" / "queries.jsonl")
+    unheard = [query | {"text": query["text"] if n < 6 else "unheard of"} for n, query in enumerate(queries)]
+    tiny.write_table(tmp_path / "e" / "queries.jsonl", unheard)
     found = compare_on_exam(tmp_path / "e", models)
     best = max(result.scores["exam"].score for result in found.comparison.results)
     assert 5 < best < 35
@@ -212,7 +212,7 @@ def test_written_and_read_again(tmp_path):
         if query.text in asked:
             documents = {halves[1].documents[row] for row in asked[query.text]}
             assert documents == {" ".join([*t.titles, t.body]) for t in (exam.documents[row] for row in query.answers)}
-    kinds = [json.loads(line)["kind"] for line in (tmp_path / "exam/queries.jsonl").read_text().splitlines()]
+    kinds = [row["kind"] for row in tiny.rows_of(tmp_path / "exam/queries.jsonl")]
     assert kinds == [query.kind for query in exam.queries]
 
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import tiny
 from naive.looks import lower_and_upper
 from selfsent.errors import OutputError, SettingsError
 from selfsent.evaluation.results import Score
@@ -88,18 +89,10 @@ def test_a_row_that_is_ahead_by_chance_alone_is_not_said_to_find_more():
 @pytest.fixture
 def exam(tmp_path):
     """An exam of 200 documents, each asked for once in either half by a word that it alone has."""
-    folder = tmp_path / "exam"
-    (folder / "qrels").mkdir(parents=True)
-    documents = [
-        {"_id": f"d{n}", "title": "", "text": f"The lot{n} is by the wall{n % 7} of owner{n}."} for n in range(LOTS)
-    ]
-    queries = [{"_id": f"q{n}", "text": f"{'lot' if n % 2 else 'owner'}{n // 2}"} for n in range(2 * LOTS)]
-    for name, rows in (("corpus", documents), ("queries", queries)):
-        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    for start, split in enumerate(("dev", "test")):
-        rows = [f"q{n}\td{n // 2}\t1" for n in range(start, 2 * LOTS, 2)]
-        (folder / "qrels" / f"{split}.tsv").write_text("\n".join(["query-id\tcorpus-id\tscore", *rows]) + "\n")
-    return folder
+    documents = {f"d{n}": f"The lot{n} is by the wall{n % 7} of owner{n}." for n in range(LOTS)}
+    queries = {f"q{n}": f"{'lot' if n % 2 else 'owner'}{n // 2}" for n in range(2 * LOTS)}
+    judged = [(f"q{n}", f"d{n // 2}", 1) for n in range(2 * LOTS)]
+    return tiny.write_search_set(tmp_path / "exam", documents, queries, {"dev": judged[::2], "test": judged[1::2]})
 
 
 @pytest.fixture

@@ -1,8 +1,7 @@
-import json
-
 import numpy as np
 import pytest
 
+import tiny
 from naive import words as naive
 from selfsent.comparison.trials import known_bases
 from selfsent.data.vector_files import inner, unit
@@ -52,9 +51,8 @@ def test_a_name_with_words(base_of, tmp_path):
     base = base_of("bert")
     encoder = load_scorer(f"{base}+words")
     assert (encoder.name, encoder.measure, encoder.has_vectors) == (f"{base}+words", "cos+0.5bm25", False)
-    lines = [{"query": "red car", "text": "the red car"}, {"query": "late train", "text": "a train is late"}]
-    (tmp_path / "r.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    score = evaluate(f"{base}+words", relevance=tmp_path / "r.jsonl").scores
+    rows = [{"query": "red car", "text": "the red car"}, {"query": "late train", "text": "a train is late"}]
+    score = evaluate(f"{base}+words", relevance=tiny.write_table(tmp_path / "r.jsonl", rows)).scores
     assert "cos+0.5bm25" in next(iter(score.values())).signature
     with pytest.raises(DataError, match="has no vectors, so this task cannot use it"):
         encoder(["a"])

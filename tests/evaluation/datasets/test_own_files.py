@@ -1,11 +1,11 @@
 import csv
 import gzip
-import json
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import tiny
 from selfsent.errors import DataError, SettingsError
 from selfsent.evaluation.suites import check_request, evaluate
 from selfsent.evaluation.tasks.own import OWN
@@ -24,14 +24,8 @@ def write(path, kind, names=None):
     rows = [{"id": n} | dict(reversed(list(zip(names, row, strict=True)))) for n, row in enumerate(ROWS[kind])]
     if path.suffix == ".parquet":
         pq.write_table(pa.Table.from_pylist(rows), path)
-    elif path.suffix == ".jsonl":
-        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    else:
-        with path.open("w", newline="") as file:
-            table = csv.DictWriter(file, rows[0])
-            table.writeheader()
-            table.writerows(rows)
-    return path
+        return path
+    return tiny.write_table(path, rows)
 
 
 def tabs(path, kind):

@@ -5,6 +5,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import tiny
 from selfsent.errors import DataError, SelfsentError, SettingsError
 from selfsent.evaluation.suites import evaluate
 from selfsent.evaluation.tasks.beir import read_task, read_tasks
@@ -65,7 +66,7 @@ def test_a_query_that_is_a_document_is_left_out_by_id_and_text(tmp_path, model):
     assert task.itself == [-1, -1, 3]
     assert figures(task, model)["score"] < 100
     lines = [{"_id": "d1", "text": "one"}, {"_id": "q3", "title": None, "text": "two"}, {"_id": 7, "title": "Three"}]
-    (tmp_path / "corpus.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    tiny.write_table(tmp_path / "corpus.jsonl", lines)
     task = read_task(tmp_path)
     assert task.documents == ["one", "two", "Three"]  # titles may come late and be null
     assert task.itself == [-1, -1, -1]  # both are merely called q3

@@ -1,8 +1,8 @@
-import csv
 import math
 
 import pytest
 
+import tiny
 from selfsent.data.corpus import read_corpus
 from selfsent.errors import DataError
 from selfsent.evaluation import evaluate
@@ -14,11 +14,9 @@ TEXTS = {"7": "a red car", "8": "a blue car", "9": "two green boats", "T 1": "a 
 
 @pytest.fixture
 def table(tmp_path):
-    with (tmp_path / "cars.csv").open("w", newline="") as file:
-        csv.writer(file).writerows([("number", "body"), *TEXTS.items()])
-    return read_corpus(
-        str(tmp_path / "cars.csv"), text_column="body", metadata_columns="number", split_sentences=False, min_rows=1
-    )
+    rows = [{"number": number, "body": body} for number, body in TEXTS.items()]
+    path = tiny.write_table(tmp_path / "cars.csv", rows)
+    return read_corpus(path, text_column="body", metadata_columns="number", split_sentences=False, min_rows=1)
 
 
 def judged(table, path, content, **how):
