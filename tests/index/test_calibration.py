@@ -28,19 +28,8 @@ from selfsent.search import encode_to_file, search
 
 TOPICS = ["printer", "invoice", "password", "coffee", "window", "bicycle", "garden", "violin", "harbour", "kitchen"]
 WORDS = ["apple", "bread", "carpet", "dinner", "engine", "flower", "guitar", "hammer", "island", "jacket", "ladder"]
-WORDS += [
-    "market",
-    "needle",
-    "orange",
-    "pencil",
-    "rabbit",
-    "silver",
-    "ticket",
-    "umbrella",
-    "valley",
-    "winter",
-    "yellow",
-]
+WORDS += ["market", "needle", "orange", "pencil", "rabbit", "silver", "ticket", "umbrella", "valley", "winter"]
+WORDS += ["yellow"]
 MADE = Calibration((0.2, 0.4, 0.6, 0.8), (0.1, 0.3, 0.5, 0.7), 1.5, "4 queries", 8, 10)
 
 

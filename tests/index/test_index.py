@@ -1,5 +1,6 @@
 import json
 import os
+import shutil
 import sqlite3
 import threading
 import zlib
@@ -9,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import tiny
 from naive import words as naive
 from selfsent.data.corpus import read_corpus
 from selfsent.data.vector_files import VectorsFile
@@ -72,21 +74,23 @@ def texts_of(index):
         return [text for (text,) in db.execute("SELECT text FROM inputs JOIN texts USING(doc_id) ORDER BY number")]
 
 
+def with_ids(letter, texts, folder):
+    """A corpus of texts with the ids letter0, letter1 and so on."""
+    path = tiny.write_table(
+        folder / "rows.jsonl", [{"id": f"{letter}{n}", "text": text} for n, text in enumerate(texts)]
+    )
+    return read_corpus(path, metadata_columns=("id",), cache=folder, min_rows=1)
+
+
 @pytest.fixture
 def rows(sentences, tmp_path_factory):
     """A corpus with ids, an empty and a repeated text."""
-    path = tmp_path_factory.mktemp("rows") / "rows.jsonl"
-    texts = [*sentences[:40], "", sentences[3]]
-    path.write_text("".join(json.dumps({"id": f"t{n}", "text": text}) + "\n" for n, text in enumerate(texts)))
-    return read_corpus(path, metadata_columns=("id",), cache=path.parent, min_rows=1)
+    return with_ids("t", [*sentences[:40], "", sentences[3]], tmp_path_factory.mktemp("rows"))
 
 
 @pytest.fixture
 def more(sentences, tmp_path_factory):
-    path = tmp_path_factory.mktemp("rows") / "more.jsonl"
-    texts = [sentences[3], *sentences[40:60], sentences[45]]
-    path.write_text("".join(json.dumps({"id": f"m{n}", "text": text}) + "\n" for n, text in enumerate(texts)))
-    return read_corpus(path, metadata_columns=("id",), cache=path.parent, min_rows=1)
+    return with_ids("m", [sentences[3], *sentences[40:60], sentences[45]], tmp_path_factory.mktemp("rows"))
 
 
 @pytest.mark.parametrize("weight", [0, 0.5, 3])
@@ -130,10 +134,8 @@ def test_cosines_decide_among_texts_with_nearly_the_same_words(
     draw, words = np.random.default_rng(0), ["ba", "de", "fi", "ko", "mi", "la"]
     texts = [" ".join([*draw.permutation(words), *["nu"] * (more * i // 3)]) for i in range(60)]
     corpus = read_corpus([*texts, "po ri"], cache=tmp_path / "cache", min_rows=1)
-    index, queries = (
-        built(corpus, replace(limits, candidates=candidates), min_recall=1, language="none"),
-        ["fi", "la ko"],
-    )
+    index = built(corpus, replace(limits, candidates=candidates), min_recall=1, language="none")
+    queries = ["fi", "la ko"]
     found = index.search(encode(encoder, queries), 5, queries, weight)
     exact = search(encoder, corpus, queries, 5, lexical_weight=weight, language="none")
     assert [[hit.row for hit in mine] for mine in found] == [[hit.row for hit in each] for each in exact]
@@ -221,13 +223,8 @@ def test_a_row_takes_the_place_of_those_with_its_id(encoder, made, sentences, li
     assert sentences[3] not in index.texts(others)
     assert "pa pe po" not in index.texts(others)
     assert index.describe([6])[0]["repeats"] == 1
-    exact = made(
-        [{"id": "x", "text": text} for text in index.texts(others)],
-        metadata_columns=("id",),
-        id_column=None,
-        name="again",
-        limits=limits,
-    )
+    left = [{"id": "x", "text": text} for text in index.texts(others)]
+    exact = made(left, metadata_columns=("id",), id_column=None, name="again", limits=limits)
     [mine], [theirs] = (each.search(vectors[:1], 9, ["pa pe pi"], 0.5) for each in (index, exact))
     assert index.texts(mine) == exact.texts(theirs)
     np.testing.assert_allclose([hit.lexical_score for hit in mine], [hit.lexical_score for hit in theirs], atol=1e-6)
@@ -264,9 +261,8 @@ def test_a_compacted_index_is_as_one_made_anew(encoder, made, sentences, limits)
     index.compact()
     after = index.search(vectors, 50, queries)
     assert IndexFiles(index.path).manifest["files"] != files
-    assert [[hit[:1] + hit[4:] for hit in hits] for hits in after] == [
-        [hit[:1] + hit[4:] for hit in hits] for hits in before
-    ]
+    new, old = ([[hit[:1] + hit[4:] for hit in hits] for hits in each] for each in (after, before))
+    assert new == old
     for mine, theirs in zip(after, before, strict=True):
         np.testing.assert_allclose([hit[1:4] for hit in mine], [hit[1:4] for hit in theirs], atol=1e-6)
     with sqlite3.connect(IndexFiles(index.path).rows) as db:
@@ -346,10 +342,8 @@ def test_split_texts_are_found_by_row_and_sentence(encoder, made):
 
 def test_a_text_is_found_once_by_its_best_passage(encoder, made, limits):
     long = " ".join(f"ba de fi gu ha ke la mo nu po {'ri sa te' if number == 7 else 'vu wi'}." for number in range(12))
-    rows = [
-        {"id": "l", "text": long},
-        *({"id": f"s{number}", "text": f"ri mo {'ko ' * number}"} for number in range(9)),
-    ]
+    short = [{"id": f"s{number}", "text": f"ri mo {'ko ' * number}"} for number in range(9)]
+    rows = [{"id": "l", "text": long}, *short]
     index = made(rows, ("id",), passages=25, limits=limits)
     assert index.part == "passage"
     assert index.reading["passages"] == 25
@@ -401,17 +395,14 @@ def test_another_model_columns_or_cleaning_are_refused(encoder, encoder_of, rows
     with pytest.raises(SettingsError, match=r"has the columns row \(int\), id \(str\), text \(str\), and not row"):
         index.upsert(plain, encoder)
     table = [{"id": "x", "text": "ba", "subject": "ko"}]
+    both = "with text_column=text, and not with text_column=subject and text_column"
     for how, complaint in (
-        (
-            {"text_column": ["subject", "text"]},
-            "with text_column=text, and not with text_column=subject and text_column",
-        ),
+        ({"text_column": ["subject", "text"]}, both),
         ({"clean": "urls"}, "with no clean=, and not with clean=urls: give the same"),
     ):
+        other_rows = read_corpus(table, metadata_columns="id", cache=tmp_path / "cache", min_rows=1, **how)
         with pytest.raises(SettingsError, match=complaint):
-            index.upsert(
-                read_corpus(table, metadata_columns="id", cache=tmp_path / "cache", min_rows=1, **how), encoder
-            )
+            index.upsert(other_rows, encoder)
     assert len(index) == 40
 
 
@@ -516,16 +507,17 @@ def test_a_changed_byte_is_found(encoder, rows, more, built, tmp_path, limits, f
 
 
 def test_a_write_reads_no_file_again_that_is_as_old_as_its_checksum_and_a_compaction_reads_all(
-    encoder, rows, more, built, tmp_path, monkeypatch
+    encoder, rows, more, built, tmp_path
 ):
-    index = built(rows, IndexLimits(max_unindexed=20, verified_on_opening=0))
-    vectors = tmp_path / "i" / json.loads((tmp_path / "i" / MANIFEST).read_text())["files"][1]
+    limits = IndexLimits(max_unindexed=20, verified_on_opening=0)
+    built(rows, limits)
+    copy = shutil.copytree(tmp_path / "i", tmp_path / "copy")  # of files that this process has not seen
+    index, vectors = Index(copy, limits), copy / IndexFiles(copy).manifest["files"][1]
     data, about = bytearray(vectors.read_bytes()), vectors.stat()
     data[len(data) // 2] ^= 4
     vectors.write_bytes(bytes(data))
     os.utime(vectors, ns=(about.st_atime_ns, about.st_mtime_ns))
     index.upsert(more, encoder)  # which does not use it
-    monkeypatch.setattr("selfsent.integrity._INTACT", set())
     with pytest.raises(DataError, match=rf"damaged \({vectors.name} is not as it was written\)"):
         index.compact()
     vectors.touch()
