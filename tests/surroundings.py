@@ -6,16 +6,8 @@ import time
 OWN = ("SELFSENT_DATA", "SELFSENT_CONTRACT_RESULTS")
 """What tests are told by the environment."""
 FOREIGN = (
-    "HF_",
-    "HUGGINGFACE_",
-    "HUGGING_FACE_",
-    "TRANSFORMERS_",
-    "SELFSENT_",
-    "OPENAI_",
-    "AWS_",
-    "ORT_",
-    "TTY_",
-    "LC_",
+    *("HF_", "HUGGINGFACE_", "HUGGING_FACE_", "TRANSFORMERS_", "SELFSENT_"),
+    *("OPENAI_", "AWS_", "ORT_", "TTY_", "LC_"),
 )
 NAMES = (
     *("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "TERM", "PYTHONWARNINGS"),

@@ -42,15 +42,9 @@ def scored_run(with_documents, base, tmp_path_factory):
 
 def test_train_on_a_list_of_sentences(base, tmp_path):
     lines, steps = [], []
-    run = selfsent.train(
-        tiny.make_sentences(40),
-        method="mlm",
-        base=base,
-        output=tmp_path / "run",
-        steps=2,
-        batch_size=8,
-        progress=tiny.heard(notice=lines.append, step=lambda step, total, figures: steps.append((step, total))),
-    )
+    progress = tiny.heard(notice=lines.append, step=lambda step, total, figures: steps.append((step, total)))
+    how = {"steps": 2, "batch_size": 8, "progress": progress}
+    run = selfsent.train(tiny.make_sentences(40), method="mlm", base=base, output=tmp_path / "run", **how)
     assert run.scores is None
     assert str(run) == f"The model is in {run.directory / 'model'}"
     assert run.neighbours == []

@@ -239,12 +239,12 @@ def test_processes_share_vectors_of_texts(tmp_path):
 import sys
 import numpy as np
 from pathlib import Path
-from selfsent import resumable
+from selfsent.resumable import VectorsOfTexts
 
-resumable._MADE = 5
 own = int(sys.argv[2])
 texts = [str(number) for number in range(own * 100, own * 100 + 200)]
-found = resumable.VectorsOfTexts(Path(sys.argv[1]), lambda texts: np.float32([[float(text)] for text in texts]))(texts)
+encode = lambda texts: np.float32([[float(text)] for text in texts])
+found = VectorsOfTexts(Path(sys.argv[1]), encode, batch_size=5)(texts)
 assert found.ravel().tolist() == [float(text) for text in texts]
 """
     command = [sys.executable, "-c", code, str(tmp_path / "v.sqlite")]

@@ -17,6 +17,16 @@ class Quiet(BaseHTTPRequestHandler):
     def log_message(self, *arguments):
         pass
 
+    def say(self, value, status=200):
+        """Answer with JSON."""
+        body = json.dumps(value).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
 
 @contextmanager
 def running(handler):

@@ -11,37 +11,29 @@ from web import Quiet, running
 class Stand(Quiet):
     """Answers as the documentation says; what is not there is an error."""
 
-    def answer(self, status, what):
-        body = json.dumps(what).encode()
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
-
     def handle_any(self):
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
         name, _, action = self.path.strip("/").partition("/")
         held = self.server.held
         if self.command == "PUT" and not action:
             held[name] = {"mappings": json.loads(body)["mappings"], "rows": {}}
-            return self.answer(200, {"acknowledged": True})
+            return self.say({"acknowledged": True})
         if name not in held:
-            return self.answer(404, {"error": {"type": "index_not_found_exception"}})
+            return self.say({"error": {"type": "index_not_found_exception"}}, 404)
         rows, fields = held[name]["rows"], held[name]["mappings"]["properties"]
         match self.command, action:
             case "HEAD", "":
-                return self.answer(200, {})
+                return self.say({})
             case "GET", "_mapping":
-                return self.answer(200, {name: {"mappings": held[name]["mappings"]}})
+                return self.say({name: {"mappings": held[name]["mappings"]}})
             case "POST", "_refresh":
-                return self.answer(200, {"_shards": {"failed": 0}})
+                return self.say({"_shards": {"failed": 0}})
             case "POST", "_bulk":
                 assert body.endswith("\n")
-                return self.answer(200, bulk(rows, fields, map(json.loads, body.splitlines())))
+                return self.say(bulk(rows, fields, map(json.loads, body.splitlines())))
             case "POST", "_search":
-                return self.answer(200, {"hits": {"hits": searched(rows, json.loads(body))}})
-        return self.answer(400, {"error": {"type": "illegal_argument_exception"}})
+                return self.say({"hits": {"hits": searched(rows, json.loads(body))}})
+        return self.say({"error": {"type": "illegal_argument_exception"}}, 400)
 
     do_GET = do_PUT = do_POST = do_HEAD = handle_any
 

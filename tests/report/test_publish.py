@@ -67,13 +67,8 @@ def hub(monkeypatch):
                         held.files[value["path"]] = base64.b64decode(value["content"])
                     if line["key"] == "lfsFile":
                         held.files[value["path"]] = held.files.pop(value["oid"])
-                return self.say(
-                    {
-                        "commitUrl": f"{address}/me/tickets/commit/{'0' * 40}",
-                        "commitOid": "0" * 40,
-                        "pullRequestUrl": None,
-                    }
-                )
+                made = f"{address}/me/tickets/commit/{'0' * 40}"
+                return self.say({"commitUrl": made, "commitOid": "0" * 40, "pullRequestUrl": None})
             return self.say({"errors": [], "warnings": []})
 
         def do_PUT(self):
@@ -84,14 +79,6 @@ def hub(monkeypatch):
 
         def do_GET(self):
             self.say({"error": "not found"}, 404)
-
-        def say(self, value, status=200):
-            text = json.dumps(value).encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(text)))
-            self.end_headers()
-            self.wfile.write(text)
 
     from huggingface_hub import constants
 
@@ -221,12 +208,8 @@ def test_a_model_with_weights_missing_is_not_sent(hub, run, tmp_path):
 
 def test_names_of_data_lose_their_folders(tmp_path):
     (tmp_path / "model").mkdir()
-    for source in (
-        "/home/me/my data/t.csv",
-        "s3://me:key@bucket/t.csv?sign=1",
-        r"C:\Users\me\t.csv",
-        "data/of/me/t.csv",
-    ):
+    here = ("/home/me/my data/t.csv", r"C:\Users\me\t.csv", "data/of/me/t.csv")
+    for source in (*here, "s3://me:key@bucket/t.csv?sign=1"):
         record = {"config": {"corpus": {"source": source}}}
         (tmp_path / "run.json").write_text(json.dumps(record))
         text = f"---\nlibrary_name: x\ntags:\n---\nTrained by selfsent 1 from `b` on 3 of `{source}`. /home/me/strong https://a.b/c/d"

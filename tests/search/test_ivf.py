@@ -5,13 +5,7 @@ import pytest
 from selfsent.errors import DataError
 from selfsent.search import ivf
 from selfsent.search.ivf import IVF, training_rows
-
-
-def in_groups(groups, each=10, size=16, seed=0, noise=0.3):
-    draw = np.random.default_rng(seed)
-    vectors = draw.normal(size=(groups, size)).repeat(each, axis=0)
-    vectors = (vectors + noise * draw.normal(size=vectors.shape)).astype(np.float32)
-    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+from tiny import vectors_in_groups as in_groups
 
 
 def filled(vectors):

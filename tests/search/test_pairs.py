@@ -80,15 +80,8 @@ def test_words_are_compared_by_their_stems(tmp_path):
         by_tfidf(pairs, corpus, language="klingon")
 
 
-def clusters(count, size=16, seed=0):
-    draw = np.random.default_rng(seed)
-    vectors = draw.normal(size=(count // 10, size)).repeat(10, axis=0)
-    vectors = (vectors + 0.1 * draw.normal(size=vectors.shape)).astype(np.float32)
-    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-
-
 def test_the_index_finds_near_pairs_and_knows_how_many_it_misses():
-    vectors = clusters(2000)
+    vectors = tiny.vectors_in_groups(200, noise=0.1)
     told = []
     found, recall = approximate_pairs(vectors, 50, progress=tiny.counts(told))
     assert sum(told) == 2000
