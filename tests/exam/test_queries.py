@@ -41,6 +41,18 @@ def test_queries_in_what_a_model_writes(answer, found):
     assert queries_in(answer, "the text", 3, PROMPT) == found
 
 
+def test_what_a_model_repeats_of_its_question_is_no_query(tmp_path):
+    def reply(number, question, headers):
+        asked = question["messages"][0]["content"]
+        said = asked if number % 2 else f"The user wants\nsome queries.</think>{asked}\nwho is {number}"
+        return 200, answered(said), {}
+
+    with serving(reply) as (url, _), endpoint(url) as server:
+        made = make_queries(documents(40), tmp_path / "queries.jsonl", endpoint=server, round_trip=0)
+    assert {row["query"].rpartition(" ")[0] for row in made.rows} == {"who is"}
+    assert (made.made, made.without) == (20, 20)
+
+
 def test_parts_of_texts_find_the_rest_of_theirs(tmp_path):
     output = tmp_path / "queries.parquet"
     made = make_queries(documents(40), output, base="bundled", round_trip=20)

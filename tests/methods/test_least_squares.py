@@ -123,3 +123,23 @@ def test_documents_are_read_with_the_prompt_for_documents(base_of, encoder_of, t
     [teacher] = learner.teachers
     read = model.encode(["de: " + text for text in SENTENCES[:4]], prompt="")
     assert encode(teacher, SENTENCES[:4]) == pytest.approx(read, abs=1e-5)
+
+
+def test_a_text_without_a_vector_of_the_teacher_is_left_out(base_of, encoder_of):
+    teacher, found = str(base_of("bert", seed=5)), []
+    for texts in (SENTENCES, SENTENCES[:50]):
+        learner = METHOD.learner(encoder_of(tiny.STATIC), METHOD.options(teacher=teacher))
+        batch = pack(learner.model, texts)
+        batch.vectors = torch.from_numpy(encode(learner.teachers[0], SENTENCES))[: len(texts)]
+        batch.vectors[50:] = 0
+        learner.prepare([[batch]])
+        found.append(learner.model.table.weight.detach())
+    assert torch.equal(*found)
+
+
+def test_values_that_mean_nothing_are_told(base_of, encoder_of):
+    teacher = str(base_of("bert"))
+    with pytest.raises(SettingsError, match=rf"dimensions=33 is more than the {tiny.SIZE} numbers of a vector of "):
+        METHOD.learner(encoder_of(tiny.STATIC), METHOD.options(teacher=teacher, dimensions=tiny.SIZE + 1))
+    with pytest.raises(SettingsError, match="stiffness is 1e\\+300; it must be at most"):
+        METHOD.options(teacher=teacher, stiffness=1e300)

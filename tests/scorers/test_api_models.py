@@ -67,6 +67,13 @@ def test_vectors_without_numbers_are_in_the_order_of_the_texts(api):
     assert api(reply)[0].tolist() == [vector(text) for text in TEXTS]
 
 
+@pytest.mark.parametrize("fields", ["input=a|b", "prompt=a|b&prompt=c|d"])
+def test_a_field_for_the_texts_and_fields_given_twice_are_told(monkeypatch, fields):
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://localhost:1")
+    with pytest.raises(SettingsError, match=f"gives (the field )?{fields.partition('=')[0]}( twice|, in which)"):
+        ApiVectors(f"api:small?{fields}")
+
+
 def rows_of(name, monkeypatch, search=True):
     """The vectors of a query and of a document, and what was asked for them."""
     with answering(embedded) as (url, asked):

@@ -4,7 +4,7 @@ import pytest
 
 from selfsent.augment.endpoint import Endpoint
 from selfsent.progress import Progress
-from selfsent.search.titles import CENTRAL, group_titles, title_in
+from selfsent.search.titles import CENTRAL, _prompt, group_titles, title_in
 from web import answered, answering
 
 
@@ -17,10 +17,16 @@ from web import answered, answering
         ("\x1b[31mred\n", "[31mred"),
         ("", ""),
         ("x" * 1000, "x" * 80),
+        ("The user wants\na title.\n</think>\n\nLost cards", "Lost cards"),  # a server without the opening tag
+        ("<think>a</think>b</think>Lost cards", "Lost cards"),
+        ("Here is a title:\n\nLost cards", "Lost cards"),
+        (_prompt(["lost card"], ["card"]), ""),  # a small model repeats the question
+        (_prompt(["lost card"], ["card"]) + "\nLost cards", "Lost cards"),
+        ("texts, and nothing else.\nlost card", "lost card"),
     ],
 )
 def test_the_title_in_an_answer(answer, title):
-    assert title_in(answer) == title
+    assert title_in(answer, _prompt(["lost card"], ["card"])) == title
 
 
 def test_a_group_is_asked_about_once_and_the_user_is_told_first(monkeypatch, tmp_path):

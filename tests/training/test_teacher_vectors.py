@@ -8,7 +8,7 @@ import pytest
 
 import tiny
 from selfsent.data.corpus import read_corpus
-from selfsent.errors import Damaged, TrainingError
+from selfsent.errors import Damaged, SettingsError, TrainingError
 from selfsent.models.encoding import encode
 from selfsent.models.loading import load_encoder
 from selfsent.training import teacher_vectors
@@ -144,3 +144,13 @@ def test_two_processes_share_the_work(corpus, base, tmp_path):
     slow = encode(load_encoder(base), SENTENCES)
     for n, (first, last) in enumerate(spans):
         assert np.load(tmp_path / f"{n}.npy") == pytest.approx(slow[first:last], rel=1e-3, abs=1e-4)
+
+
+@pytest.mark.parametrize("factor", [0.0, 1.0], ids=["zero", "one vector"])
+def test_a_teacher_that_tells_no_text_from_another_is_refused(corpus, base_of, tmp_path, factor):
+    teacher = load_encoder(base_of(tiny.STATIC))
+    rows = teacher.table.weight.detach()
+    teacher.put_rows(factor * rows[:1].expand_as(rows).clone())
+    teacher.save_modules(tmp_path / "teacher")
+    with pytest.raises(SettingsError, match="teacher gives all of these texts the same vector"):
+        cached(corpus, tmp_path / "teacher")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -24,6 +25,8 @@ _SLOW = "too slow"
 """The reason where an answer was given up."""
 _PATIENCE = 4
 """Questions in a row that may be too slow."""
+_THOUGHTS = re.compile(r"\A.*</think>|<think>.*", re.DOTALL)
+"""Servers whose prompt ends with the opening tag send the closing one alone; an answer cut off has no closing one."""
 _LOCAL = ("localhost", "127.0.0.1", "::1")
 T = TypeVar("T")
 _ODD = (ValueError, RecursionError, TypeError, KeyError, IndexError, AttributeError)
@@ -182,6 +185,16 @@ class Endpoint:
                     raise httpx.ReadTimeout(_SLOW)
             after = response.headers.get("Retry-After", "")
             return response.status_code, bytes(body), float(after) if after.isdigit() else 0.0
+
+
+def without_thoughts(answer: str) -> str:
+    """The answer of a language model without what it thought before.
+
+    Examples:
+        >>> without_thoughts("The user wants a title.</think>Printers")
+        'Printers'
+    """
+    return _THOUGHTS.sub("", answer)
 
 
 def _text_of(body: bytes) -> str:

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from selfsent.augment.endpoint import Endpoint
+from selfsent.augment.endpoint import Endpoint, without_thoughts
 from selfsent.data.corpus.clean import clean
 from selfsent.data.vector_files import inner
 from selfsent.errors import DataError, SettingsError
@@ -45,7 +45,6 @@ _CHUNK, _BLOCK = 32, 1 << 22
 """Texts in a batch of questions; maximum number of scores in memory."""
 _TOKEN, _WRITTEN = 4, 16
 """Approximate characters of a token, and tokens of a query, for the estimate alone."""
-_THOUGHTS = re.compile(r"<think>.*?(</think>|$)", re.DOTALL)
 _MARK = re.compile(r"^(?:\W*\d{1,2}[.):]\s*|(?:query|question)\s*\d*\s*:\s*|[-*•\s]+)+", re.IGNORECASE)
 _FORMAT = 1
 _QUERY_LONGEST = 300
@@ -84,17 +83,23 @@ def queries_in(answer: str, text: str, count: int, prompt: str = "") -> list[str
         answer: of the language model.
         text: that the queries are for.
         count: maximum number of queries.
-        prompt: whose lines, such as its examples, are no queries.
+        prompt: as it was sent, whose lines, such as its examples and the text, are no queries.
 
     Examples:
         >>> queries_in("1. printer is dead\n2. 'no paper'", "Switch it on.", 3)
         ['printer is dead', 'no paper']
     """
-    given = {_bare(line) for line in prompt.splitlines()}
-    lines = (_MARK.sub("", line).strip().strip("\"'“”„`").strip() for line in _THOUGHTS.sub("", answer).splitlines())
+    given = set(map(_bare, _lines(prompt)))
+    lines: Iterable[str] = _lines(without_thoughts(answer))
     lines = (line for line in lines if line and len(line) <= _QUERY_LONGEST and not line.endswith(":"))
-    lines = (line for line in clean(lines)[0] if any(map(str.isalpha, line)) and line != text)
+    lines = (line for line in lines if any(map(str.isalpha, line)) and line != text)
     return list(dict.fromkeys(line for line in lines if _bare(line) not in given))[:count]
+
+
+def _lines(text: str) -> list[str]:
+    """Its lines, cleaned, without numbers, quotes and marks."""
+    lines = (_MARK.sub("", line).strip().strip("\"'“”„`").strip() for line in text.splitlines())
+    return list(clean(lines)[0])
 
 
 def _bare(line: str) -> str:
@@ -186,10 +191,9 @@ def _answered(
         )
 
     def answered(part: Sequence[str]) -> dict[str, list[Any]]:
-        asked = prompt.replace("{count}", str(count))
-        answers = endpoint.answers([asked.replace("{text}", text[:LONGEST]) for text in part])
-        both = zip(answers, part, strict=True)
-        found = [(each, text) for answer, text in both for each in queries_in(answer, text, count, prompt) or [""]]
+        asked = [prompt.replace("{count}", str(count)).replace("{text}", text[:LONGEST]) for text in part]
+        answers = zip(endpoint.answers(asked), part, asked, strict=True)
+        found = [(each, text) for answer, text, own in answers for each in queries_in(answer, text, count, own) or [""]]
         columns = {"query": [query for query, _ in found], "text": [text for _, text in found]}
         return {**columns, "kind": [endpoint.model] * len(found)}
 

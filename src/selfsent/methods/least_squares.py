@@ -45,7 +45,7 @@ class LeastSquares(MethodOptions):
     """
 
     teacher: str = setting("", "the encoder to follow, or several with commas")
-    stiffness: float = setting(0.2, "λ, by which token vectors stay near those before", above=0.0)
+    stiffness: float = setting(0.2, "λ, by which token vectors stay near those before", above=0.0, maximum=1e6)
     dimensions: int = setting(0, "numbers of a vector, the widest directions; 0 for as many as before", minimum=0)
 
     def __post_init__(self) -> None:
@@ -149,6 +149,7 @@ class LeastSquaresLearner(Learner):
 
     Raises:
         BaseEncoderError: the base is no table of token vectors.
+        SettingsError: more dimensions are asked for than the teachers' vectors have.
 
     Examples:
         >>> learner = LeastSquaresLearner(load_encoder("bundled"), LeastSquares(teacher="bundled"))
@@ -170,6 +171,10 @@ class LeastSquaresLearner(Learner):
         for name, teacher in zip(options.teachers, self.teachers, strict=True):
             prompts = Prompts.of(resolve(name))
             replace(prompts, symmetric=prompts.document).put(teacher)
+        self.sizes = [teacher.embedding_size for teacher in self.teachers]
+        if options.dimensions > sum(self.sizes):
+            problem = f"dimensions={options.dimensions:,} is more than the {sum(self.sizes):,} numbers"
+            raise SettingsError(f"{problem} of a vector of {options.teacher}: give at most as many")
 
     @torch.no_grad()
     def features(self, packed: Packed) -> Tensor:
@@ -179,7 +184,7 @@ class LeastSquaresLearner(Learner):
     @torch.no_grad()
     def prepare(self, batches: Iterable[Sequence[Packed]]) -> None:
         """The whole fit."""
-        model, sizes = self.model, [teacher.embedding_size for teacher in self.teachers]
+        model, sizes = self.model, self.sizes
         none = torch.zeros(0, dtype=torch.long, device=model.device)  # all that a process without a share has
         ids, lengths, vectors = [none], [none], [torch.zeros(0, sum(sizes), device=model.device)]
         for view, *_ in batches:
@@ -189,10 +194,12 @@ class LeastSquaresLearner(Learner):
             ids.append(view.flat_ids.long())
             lengths.append(torch.from_numpy(view.given_lengths).to(view.flat_ids.device))
         with torch.autocast(model.device.type, enabled=False):
-            read = torch.cat(ids)
+            goals, counts = torch.cat(vectors), torch.cat(lengths)
+            known = goals.any(dim=1)  # a teacher without a token of a text says nothing of it
+            read = torch.cat(ids)[known.repeat_interleave(counts)]
             used = total(torch.bincount(read, minlength=model.vocabulary_size)).nonzero().squeeze(1)
-            bags = Bags(torch.searchsorted(used, read), torch.cat(lengths), len(used))
-            model.put_rows(self._fitted(bags, torch.cat(vectors), used))
+            bags = Bags(torch.searchsorted(used, read), counts[known], len(used))
+            model.put_rows(self._fitted(bags, goals[known], used))
         model.sizes = all_sizes(model.sizes[1:], model.embedding_size)
 
     def _fitted(self, bags: Bags, goals: Tensor, used: Tensor) -> Tensor:

@@ -29,6 +29,8 @@ _ODD = (ValueError, RecursionError, TypeError, KeyError, IndexError, AttributeEr
 
 _PROMPT = "prompt"
 """The field that no server gets: it is put before the texts."""
+_TEXTS = "input"
+"""The field of the request that holds the texts."""
 
 
 def api_model(name: str) -> str:
@@ -54,6 +56,10 @@ def fields_of(name: str) -> dict[str, tuple[str, str]]:
         if not (field and both):
             problem = f"{name} gives no {field or 'field'} for queries and for documents"
             raise SettingsError(f"{problem}: write {PREFIX}{api_model(name)}?{field or _PROMPT}=QUERY|DOCUMENT")
+        if field in found:
+            raise SettingsError(f"{name} gives {field} twice: leave one out")
+        if field == _TEXTS:
+            raise SettingsError(f"{name} gives the field {field}, in which the texts are sent: leave it out")
         found[field] = unquote(query), unquote(document)
     return found
 
@@ -139,7 +145,7 @@ class ApiVectors:
         try:
             found, reason = self._endpoint.ask(
                 "embeddings",
-                {"input": list(texts), **fields},
+                {_TEXTS: list(texts), **fields},
                 lambda body: _read(body, len(texts)),
                 _LARGEST,
                 retry_slow=not several,

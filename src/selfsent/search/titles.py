@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from selfsent.augment.endpoint import Endpoint
+from selfsent.augment.endpoint import Endpoint, without_thoughts
 from selfsent.data.corpus.clean import clean
 from selfsent.files import cache_folder, read_json, write_json
 from selfsent.progress import SILENT, Progress
@@ -23,20 +23,27 @@ Frequent words: {words}
 
 These texts are one group. What do they have in common? Answer with a title of two to six words in the language of the
 texts, and nothing else."""
-_THOUGHTS = re.compile(r"<think>.*?(</think>|$)", re.DOTALL)
 _MARK = re.compile(r"^(?:title\s*:\s*|[-*#\s]+)+", re.IGNORECASE)
 
 
-def title_in(answer: str) -> str:
+def title_in(answer: str, prompt: str = "") -> str:
     """The title in the answer of a language model: its first line, cleaned, without quotes, marks and thoughts.
+
+    Lines that announce one, or that it repeats of the prompt, are none; but it may be one of the texts.
 
     Examples:
         >>> title_in("Title: **Lost passwords**")
         'Lost passwords'
     """
-    lines = (_MARK.sub("", line.strip()).strip(" \"'“”„`*.") for line in _THOUGHTS.sub("", answer).splitlines())
-    found = next((line for line in lines if line), "")
+    given = set(map(_bare, _PROMPT.splitlines()))
+    said = without_thoughts(answer)
+    lines = map(_bare, (said.replace(prompt, "") if prompt else said).splitlines())
+    found = next((line for line in lines if line and line not in given and not line.endswith(":")), "")
     return next(iter(clean([found])[0]), "")[:_TITLE_LONGEST]
+
+
+def _bare(line: str) -> str:
+    return _MARK.sub("", line.strip()).strip(" \"'“”„`*.")
 
 
 def group_titles(
@@ -71,7 +78,7 @@ def group_titles(
     for start in range(0, len(left), _TOGETHER):
         part = left[start : start + _TOGETHER]
         for number, answer in zip(part, endpoint.answers([prompts[number] for number in part]), strict=True):
-            if title := title_in(answer):
+            if title := title_in(answer, prompts[number]):
                 files[number].parent.mkdir(parents=True, exist_ok=True)
                 write_json(files[number], {"title": title})
         progress.count("writing titles", len(part), len(left))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from selfsent.data.corpus import Corpus
-from selfsent.errors import TrainingError
+from selfsent.errors import SettingsError, TrainingError
 from selfsent.models.encoder import Encoder
 from selfsent.models.encoding import encode, prompt_of
 from selfsent.models.fingerprint import files_fingerprint
@@ -17,6 +17,10 @@ from selfsent.settings import Precision
 _FORMAT = 3
 _CHUNK = {"cpu": 1 << 10, "cuda": 1 << 14}
 """Sentences encoded and written together, by kind of device; an interruption loses at most as many."""
+_LOOKED_AT = 1000
+"""Vectors, at least, by which a teacher is judged that tells no text from another."""
+_ALIKE = 1e-6
+"""Mean square distance of vectors of length 1 from their mean below which they are one vector, rounded to 16 bits."""
 
 
 def cached_vectors(
@@ -53,6 +57,7 @@ def cached_vectors(
 
     Raises:
         OutputError: the disk is full, or the directory cannot be written.
+        SettingsError: all texts get the same vector, or none.
         TrainingError: a vector is not finite, or has numbers beyond 65,504.
     """
     length = min(max_length, int(encoder.tokenizer.model_max_length))
@@ -75,4 +80,19 @@ def cached_vectors(
     directory = corpus.directory / f"vectors-{key_of(about)}"
     vectors = ArrayCache(directory, len(corpus), encoder.embedding_size, np.float16).fill(rows, prepare, advance)
     encoder.to("cpu")  # the memory of a GPU is the student's
+    _reject_alike(vectors[np.sort(rows)[:: max(1, len(rows) // _LOOKED_AT)]], name)
     return vectors
+
+
+def _reject_alike(vectors: np.ndarray, name: str) -> None:
+    """Refuse (n, d) vectors that all point one way, or are zero, as of texts in a script that a teacher does not know.
+
+    Raises:
+        SettingsError: they do.
+    """
+    lengths = np.linalg.norm(vectors.astype(np.float32), axis=1, keepdims=True)
+    unit = vectors / np.maximum(lengths, np.finfo(np.float32).tiny)
+    if len(unit) > 1 and np.square(unit - unit.mean(axis=0)).sum(axis=1).mean() < _ALIKE:
+        raise SettingsError(
+            f"{name} gives all of these texts the same vector, from which nothing is learned: follow another"
+        )
