@@ -66,6 +66,12 @@ def test_8_bits_are_near(name, encoder_of):
     assert cosines(exact, encode(into_bfloat16(model), SENTENCES)).min() > 0.998
 
 
+def test_the_vector_of_a_text_is_the_same_alone_and_in_a_batch(encoder_of):
+    model = into_int8(encoder_of("bert"))
+    alone = np.concatenate([encode(model, [text]) for text in SENTENCES])
+    assert cosines(encode(model, SENTENCES), alone).min() > 0.99999
+
+
 def test_threads_do_not_take_the_latest_states_from_each_other():
     latest, channels = Latest(), torch.ones(4)
     small = ranged(torch.linspace(-1, 1, 8).view(2, 4), channels, latest)
