@@ -10,15 +10,7 @@ from safetensors.numpy import save_file
 
 from selfsent import files
 from selfsent.errors import OutputError
-from selfsent.files import (
-    atomic_directory,
-    atomic_file,
-    new_folder,
-    remove,
-    sweep_half_written,
-    write_json,
-    write_text,
-)
+from selfsent.files import atomic_directory, atomic_file, new_folder, remove, sweep_half_written, write_json, write_text
 from selfsent.locks import lock_directory
 
 

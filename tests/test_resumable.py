@@ -26,8 +26,15 @@ def die(*_, **__):
 if where == "table":
     table = resumable.ArrayCache(directory / "t", 9, 4, np.float32)
     table.write(np.arange(3), vectors[:3])
-    write = table._write
-    table._write = lambda name, *given: die() if name == "done" else write(name, *given)
+    synced, fsync = [], os.fsync
+
+    def die_before_it_is_done(file):
+        synced.append(file)
+        if len(synced) == 2:  # vectors and their checksums are on the disk, and not that they are there
+            die()
+        fsync(file)
+
+    os.fsync = die_before_it_is_done
     table.write(np.arange(3, 9), vectors[3:])
 else:
     chunks = resumable.Chunks(directory / "all.parquet", {"seed": 0}, False)
@@ -237,14 +244,21 @@ def test_vectors_of_texts_are_made_once(tmp_path):
 def test_processes_share_vectors_of_texts(tmp_path):
     code = """
 import sys
+import time
 import numpy as np
 from pathlib import Path
 from selfsent.resumable import VectorsOfTexts
 
-own = int(sys.argv[2])
+file, own = Path(sys.argv[1]), int(sys.argv[2])
+
+def encode(texts):
+    file.with_name(f"{own}.began").touch()
+    while len([*file.parent.glob("*.began")]) < 3:  # nobody writes before all have seen that nothing is there
+        time.sleep(0.01)
+    return np.float32([[float(text)] for text in texts])
+
 texts = [str(number) for number in range(own * 100, own * 100 + 200)]
-encode = lambda texts: np.float32([[float(text)] for text in texts])
-found = VectorsOfTexts(Path(sys.argv[1]), encode, batch_size=5)(texts)
+found = VectorsOfTexts(file, encode, batch_size=5)(texts)
 assert found.ravel().tolist() == [float(text) for text in texts]
 """
     command = [sys.executable, "-c", code, str(tmp_path / "v.sqlite")]

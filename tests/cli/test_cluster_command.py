@@ -102,9 +102,8 @@ def test_two_levels_and_titles(selfsent, model, sentences, tmp_path, monkeypatch
         llm = ("--llm", url, "--llm-model", "tiny", "--timeout", 0.05)
         told = selfsent("cluster", model, sentences, "--clusters", 2, *llm)
     assert (told.status, len(asked)) == (0, 2), told.err
-    assert (
-        "no answer to 2 questions in a row (too slow). What was made is kept: give a --timeout above 0.05" in told.err
-    )
+    slow = "no answer to 2 questions in a row (too slow)"
+    assert f"{slow}. What was made is kept: give a --timeout above 0.05" in told.err
     with answering(lambda *a: (200, answered("Title:\n\nTitle:"), {})) as (url, _):  # as SmolLM2 answered
         told = selfsent("cluster", model, sentences, "--clusters", 2, "--llm", url, "--llm-model", "tiny")
     assert (told.status, "2 groups without a title: the answers hold none" in told.err) == (0, True), told.err

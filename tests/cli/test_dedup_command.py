@@ -6,6 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import tiny
+from selfsent.progress import Shown
 
 PRINTER = "The printer in room 42 on the second floor is jammed again, please send someone"
 ROWS = [
@@ -109,10 +110,11 @@ def test_hostile_text_is_escaped(selfsent, tmp_path):
 
 
 def test_an_interruption_leaves_nothing_half_written(selfsent, tickets, tmp_path, monkeypatch):
-    def interrupted(*arguments):
-        raise KeyboardInterrupt
+    def interrupted(told, what, done, total):
+        if what == "writing":
+            raise KeyboardInterrupt
 
-    monkeypatch.setattr("selfsent.data.corpus.copying._Rows.check_end", interrupted)
+    monkeypatch.setattr(Shown, "count", interrupted)
     done = selfsent("dedup", tickets, "--text-column", "body", "--output", tmp_path / "u.csv")
     assert done.status == 130
     assert not list(tmp_path.glob("*u.csv*"))

@@ -105,7 +105,7 @@ def test_several_models_stand_side_by_side_with_p_values(selfsent, models, mirro
 )
 def test_what_is_wrong_is_found_before_a_model_is_loaded(arguments, said, selfsent, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("selfsent.scorers.load_scorer._from_directory", lambda *_: pytest.fail("loaded"))
+    monkeypatch.setattr("selfsent.scorers.load_scorer.open_table", lambda *_: pytest.fail("loaded"))
     (tmp_path / "file").touch()
     # Positionals first: options with several values would eat them.
     given = sorted(arguments, key=lambda argument: not argument.endswith(".parquet"))
@@ -138,21 +138,15 @@ def test_counting_words_stands_beside_models_with_intervals_of_its_own(selfsent,
 
 def test_models_and_numbers_that_make_no_sense_are_refused(selfsent, documents, tmp_path):
     assert "no model to score: name one" in selfsent("evaluate", "--documents", documents).complaint
-    assert (
-        "--hold-out goes with --documents"
-        in selfsent("evaluate", "tfidf", "--task", "sts12", "--hold-out", 40).complaint
-    )
+    alone = selfsent("evaluate", "tfidf", "--task", "sts12", "--hold-out", 40).complaint
+    assert "--hold-out goes with --documents" in alone
     few = selfsent("evaluate", "tfidf", "--documents", documents, "--hold-out", 3).late_complaint
     assert "--hold-out is 3; an honest interval needs at least 30 documents" in few
     kept = ("--vectors", tmp_path / "x.parquet")
-    assert (
-        "tfidf counts words and has no vectors to keep"
-        in selfsent("evaluate", "tfidf", "--documents", documents, *kept).late_complaint
-    )
-    assert (
-        "--pooling is for models given by directory"
-        in selfsent("evaluate", "bm25", "--documents", documents, "--pooling", "cls").complaint
-    )
+    words = selfsent("evaluate", "tfidf", "--documents", documents, *kept).late_complaint
+    assert "tfidf counts words and has no vectors to keep" in words
+    pooled = selfsent("evaluate", "bm25", "--documents", documents, "--pooling", "cls").complaint
+    assert "--pooling is for models given by directory" in pooled
 
 
 @pytest.fixture

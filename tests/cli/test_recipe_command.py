@@ -18,9 +18,8 @@ def test_a_recipe_is_run_with_seeds(recipe, selfsent, tmp_path):
     done = selfsent("train", file, "--output", tmp_path / "run", "--seed", 4).ok()
     assert "a stand-in" in done.err
     assert f"The model is in {tmp_path / 'run' / 'model'}" in done.out
-    assert (
-        json.loads((tmp_path / "run" / "stages" / "only" / "run.json").read_text())["config"]["settings"]["seed"] == 4
-    )
+    record = json.loads((tmp_path / "run" / "stages" / "only" / "run.json").read_text())
+    assert record["config"]["settings"]["seed"] == 4
     assert "already holds a run" in selfsent("train", file, "--output", tmp_path / "run").complaint
 
 

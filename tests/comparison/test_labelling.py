@@ -14,11 +14,8 @@ def test_answers_are_written_at_once_and_gone_on_with(tmp_path):
     first = PairsToJudge(path, PAIRS)
     first.answer("y")
     first.answer("2")
-    assert read_pairs(path).columns == {
-        "sentence1": ["a car", "a car"],
-        "sentence2": ["an auto", "a cat"],
-        "score": [5.0, 2.0],
-    }
+    pairs = {"sentence1": ["a car", "a car"], "sentence2": ["an auto", "a cat"]}
+    assert read_pairs(path).columns == {**pairs, "score": [5.0, 2.0]}
     again = PairsToJudge(path, [("an auto", "a car"), *PAIRS])
     assert again.todo == [("one", "two")]
 

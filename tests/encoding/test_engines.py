@@ -77,11 +77,8 @@ ENGINE = pytest.mark.parametrize(
 
 def texts_of(count, seed=0):
     """Texts of words, a third of which are copies of an earlier one, most with another word."""
-    draw, words, texts = (
-        random.Random(seed),
-        [f"word{number}" for number in range(2000)],
-        ["", "it rains", "It  rains!"],
-    )
+    draw, texts = random.Random(seed), ["", "it rains", "It  rains!"]
+    words = [f"word{number}" for number in range(2000)]
     while len(texts) < count:
         if draw.random() < 0.3:
             found = draw.choice(texts).split() or ["snow"]
@@ -244,9 +241,8 @@ def test_bands_are_those_of_dedup_with_the_number_of_the_band():
 def test_one_process_holds_a_batch_and_not_the_groups_of_rows_of_the_files(tmp_path):
     """A dataset read groups of four files ahead: 830 MB of ten million rows in sixteen files."""
     (tmp_path / "rows").mkdir()
-    table = pa.table(
-        {"id": np.arange(400_000), "text": np.random.default_rng(0).bytes(10_000_000).hex("|", 25).split("|")}
-    )
+    texts = np.random.default_rng(0).bytes(10_000_000).hex("|", 25).split("|")
+    table = pa.table({"id": np.arange(400_000), "text": texts})
     for number in range(2):
         pq.write_table(table, tmp_path / "rows" / f"{number}.parquet")
     start, held = pa.total_allocated_bytes(), []

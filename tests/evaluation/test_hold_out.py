@@ -11,10 +11,9 @@ from selfsent.evaluation.hold_out import HoldOut, limited, pair_groups, split_do
 def tickets(tmp_path):
     """1,600 tickets with a number each, and one sentence in each."""
     lines = ["id,body", *(f"{number},word{number} of ticket" for number in range(1600))]
-    (tmp_path / "tickets.csv").write_text("\n".join(lines))
-    return selfsent.read_corpus(
-        tmp_path / "tickets.csv", text_column="body", document_column="id", cache=tmp_path / "cache"
-    )
+    path = tmp_path / "tickets.csv"
+    path.write_text("\n".join(lines))
+    return selfsent.read_corpus(path, text_column="body", document_column="id", cache=tmp_path / "cache")
 
 
 @pytest.fixture
@@ -31,10 +30,9 @@ def pairs(tmp_path):
 
     def read(rows):
         column = "thread" if len(rows[0]) == 3 else None
-        (tmp_path / "pairs.csv").write_text("\n".join(["a,b" + ",thread" * bool(column), *map(",".join, rows)]))
-        return selfsent.read_corpus(
-            tmp_path / "pairs.csv", text_columns=("a", "b"), document_column=column, cache=tmp_path / "cache"
-        )
+        path, how = tmp_path / "pairs.csv", {"document_column": column, "cache": tmp_path / "cache"}
+        path.write_text("\n".join(["a,b" + ",thread" * bool(column), *map(",".join, rows)]))
+        return selfsent.read_corpus(path, text_columns=("a", "b"), **how)
 
     return read
 

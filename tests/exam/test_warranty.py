@@ -11,16 +11,7 @@ from selfsent.data.corpus.clean import letters
 from selfsent.evaluation.results import measure
 from selfsent.exam.draw import draw_exam
 from selfsent.exam.exam import Text
-from selfsent.exam.warranty import (
-    GENERAL,
-    LOSS,
-    Candidate,
-    Warranty,
-    choose,
-    held_exam,
-    regression_check,
-    warranty,
-)
+from selfsent.exam.warranty import GENERAL, LOSS, Candidate, Warranty, choose, held_exam, regression_check, warranty
 from selfsent.models.loading import load_encoder
 from selfsent.models.merge import WeightInterpolation
 from selfsent.scorers.scorer import Scorer
@@ -69,9 +60,8 @@ def test_the_guard_without_data_asks_for_the_order_of_the_base(monkeypatch):
     moved = {text: vector + rng.normal(0, 0.02, 8) for text, vector in known.items()}
     assert name == "general sentences"
     assert len(set(GENERAL)) == 144
-    assert loss(Scorer(lambda texts: np.stack([3 * known[text] for text in texts]), "same")) == pytest.approx(
-        0, abs=1e-6
-    )
+    same = Scorer(lambda texts: np.stack([3 * known[text] for text in texts]), "same")
+    assert loss(same) == pytest.approx(0, abs=1e-6)
     assert 0 < loss(Scorer(lambda texts: np.stack([moved[text] for text in texts]), "near")) < 0.3
     assert loss(Scorer(lambda texts: rng.normal(size=(len(texts), 8)), "random")) > 5
 
@@ -81,9 +71,8 @@ def documents(count):
 
 
 def test_only_held_out_documents_are_asked_for():
-    corpus = read_corpus(
-        [{"text": t, "document": n // 4} for n, t in enumerate(documents(40))], document_column="document"
-    )
+    rows = [{"text": text, "document": n // 4} for n, text in enumerate(documents(40))]
+    corpus = read_corpus(rows, document_column="document")
     held = np.arange(40)
     exam = held_exam(corpus, np.arange(40, 160), held)
     asked = {exam.documents[answer].name for query in exam.queries for answer in query.answers}
@@ -106,9 +95,8 @@ def test_pairs_ask_for_their_partners():
     held = np.arange(8)
     exam = held_exam(corpus, np.arange(8, 40), held, pairs=True)
     assert {query.text for query in exam.queries} == set(corpus.texts(held, "question"))
-    assert {letters(exam.documents[query.answers[0]].body) for query in exam.queries} <= {
-        letters(r["answer"]) for r in rows
-    }
+    found = {letters(exam.documents[query.answers[0]].body) for query in exam.queries}
+    assert found <= {letters(row["answer"]) for row in rows}
 
 
 def test_nothing_is_kept_of_a_training_that_broke_the_encoder(base_of, monkeypatch):

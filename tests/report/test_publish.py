@@ -49,10 +49,10 @@ def hub(monkeypatch):
                 return self.say({"url": f"{address}/{name}"}, 409 if taken else 200)
             if "/preupload/" in self.path:
                 modes = {True: "lfs", False: "regular"}
-                asked = [
-                    (file["path"], modes[file["path"].endswith(".safetensors")]) for file in json.loads(body)["files"]
+                files = [
+                    {"path": path, "uploadMode": modes[path.endswith(".safetensors")], "shouldIgnore": False}
+                    for path in (file["path"] for file in json.loads(body)["files"])
                 ]
-                files = [{"path": path, "uploadMode": mode, "shouldIgnore": False} for path, mode in asked]
                 return self.say({"files": files})
             if self.path.endswith("/info/lfs/objects/batch"):
                 objects = [

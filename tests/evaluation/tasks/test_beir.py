@@ -93,10 +93,8 @@ def test_several_sets_go_by_the_names_of_their_folders(tmp_path, model):
     places = [written(tmp_path / name) for name in ("one", "two")]
     assert [task.name for task in read_tasks(places)] == ["retrieval-one", "retrieval-two"]
     result = evaluate(model, retrieval=places)
-    assert [score.title for score in result.scores.values()] == [
-        "retrieval-one: nDCG@10 on one, test",
-        "retrieval-two: nDCG@10 on two, test",
-    ]
+    titles = [f"retrieval-{name}: nDCG@10 on {name}, test" for name in ("one", "two")]
+    assert [score.title for score in result.scores.values()] == titles
     with pytest.raises(SettingsError, match="have one name"):
         read_tasks([tmp_path / "one", written(tmp_path / "more" / "one")])
     (tmp_path / "retrieval.csv").write_text("query,text\na,b\nc,d\n")

@@ -46,10 +46,8 @@ def test_queries_find_the_texts_of_their_ids(table, tmp_path):
 def test_numbers_and_other_names_are_read(table, tmp_path):
     rows = '{"asked": "red", "ticket": 7}\n{"asked": "boats", "ticket": 9}\n'
     task = judged(table, tmp_path / "mine.jsonl", rows, columns=("asked", "ticket"))
-    assert [[task.documents[index] for index in grades] for grades in task.grades] == [
-        ["a red car"],
-        ["two green boats"],
-    ]
+    found = [[task.documents[index] for index in grades] for grades in task.grades]
+    assert found == [["a red car"], ["two green boats"]]
 
 
 def test_unknown_ids_are_told(table, tmp_path):

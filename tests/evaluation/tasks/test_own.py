@@ -120,11 +120,8 @@ def test_bad_files_are_one_line(scored, kind, text, message):
 
 
 def test_rare_labels_are_left_out_and_counted(tmp_path):
-    lines = [
-        f"text {label} {n}\t{label}"
-        for label, count in (("a", 14), ("b", 3), ("c", 12), ("d", 1))
-        for n in range(count)
-    ]
+    counts = (("a", 14), ("b", 3), ("c", 12), ("d", 1))
+    lines = [f"text {label} {n}\t{label}" for label, count in counts for n in range(count)]
     (tmp_path / "t.tsv").write_text("\n".join(lines) + "\n")
     rows = OWN["labels"][0](tmp_path / "t.tsv")
     assert rows["label"] == [0] * 14 + [1] * 12
