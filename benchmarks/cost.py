@@ -22,7 +22,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from sides import alone_at, machine, measured
+from harness import alone_at, machine, measured
 
 from selfsent import read_corpus
 from selfsent.files import atomic_file, write_json

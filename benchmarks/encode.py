@@ -10,63 +10,46 @@ Ours and theirs alternate; medians are compared. The peer's fastest setting whos
 from __future__ import annotations
 
 import argparse
-import copy
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from harness import DEVICE, MINILM, alternate, base_of, machine, medians, ours_in_every_precision, peer, sentences
 from numpy.typing import NDArray
-from sides import DEVICE, MINILM, alternate, base_of, machine, medians, sentences
 
 from selfsent.files import write_json
-from selfsent.models.bfloat16 import into_bfloat16
-from selfsent.models.encoder import Encoder
 from selfsent.models.encoding import encode
-from selfsent.models.loading import load_encoder
-from selfsent.models.precision import computes_bfloat16, computes_int8, quicken
+from selfsent.models.precision import computes_bfloat16
 
 SAME = 0.999
 Vectors = NDArray[np.float32]
 Side = Callable[[], Vectors]
 
 
-def ours(base: str, model: Encoder, texts: list[str]) -> dict[str, Side]:
-    """Float32, and fewer bits where the processor has them."""
-    sides: dict[str, Side] = {"ours float32": lambda: encode(model, texts)}
-    if computes_bfloat16(DEVICE):
-        quick = into_bfloat16(copy.deepcopy(model))
-        sides["ours --fast"] = lambda: encode(quick, texts)
-    if computes_int8(DEVICE):
-        quicker = quicken(load_encoder(base), fast=True, int8=True)
-        sides["ours --int8"] = lambda: encode(quicker, texts)
-    return sides
-
-
 def theirs(base: str, texts: list[str], full: bool) -> dict[str, Side]:
     """The defaults, larger batches, and fewer bits."""
-    from sentence_transformers import SentenceTransformer
 
-    def side(batch_size: int = 32, compiled: bool = False, **options: Any) -> Side:
-        model = SentenceTransformer(base, device=DEVICE, local_files_only=True, **options)
+    def side(batch_size: int = 32, dtype: torch.dtype = torch.float32, compiled: bool = False) -> Side:
+        model = peer(base, dtype)
         if compiled:
             model[0].model.compile(dynamic=True)
         return lambda: np.asarray(model.encode(texts, batch_size=batch_size, show_progress_bar=False), np.float32)
 
-    plain = {"model_kwargs": {"dtype": torch.float32}}
-    sides = {"theirs defaults": side(**plain)}
-    sides |= {f"theirs batch {size}": side(size, **plain) for size in ((8, 64, 128, 256) if full else (128,))}
+    sides = {"theirs defaults": side()}
+    sides |= {f"theirs batch {size}": side(size) for size in ((8, 64, 128, 256) if full else (128,))}
     if computes_bfloat16(DEVICE):
-        half = {"model_kwargs": {"dtype": torch.bfloat16}}
-        sides["theirs bfloat16"] = side(**half)
+        half = torch.bfloat16
+        sides["theirs bfloat16"] = side(dtype=half)
         if full:
-            sides |= {f"theirs bfloat16, batch {size}": side(size, **half) for size in (64, 128)}
-            sides["theirs bfloat16, compiled"] = side(compiled=True, **half)
+            sides |= {f"theirs bfloat16, batch {size}": side(size, half) for size in (64, 128)}
+            sides["theirs bfloat16, compiled"] = side(dtype=half, compiled=True)
     for size in (128, 512, 2048) if DEVICE == "cuda" else ():
         for kind in (torch.bfloat16, torch.float16):
-            sides[f"theirs {str(kind)[6:]} batch {size}"] = side(size, **{"model_kwargs": {"dtype": kind}})
+            sides[f"theirs {str(kind)[6:]} batch {size}"] = side(size, kind)
     return sides
 
 
@@ -80,9 +63,10 @@ def cosine(vectors: Vectors, reference: Vectors) -> tuple[float, float]:
 def compare(name: str, texts: list[str], options: Any) -> dict[str, Any]:
     """One base: a line for each setting, and the ratios."""
     base = base_of(name)
-    model = load_encoder(base).to(DEVICE)
-    sides = {**ours(base, model, texts), **theirs(base, texts, options.full)}
-    encode(model, texts[:256])
+    ours = ours_in_every_precision(base)
+    sides: dict[str, Side] = {f"ours {name}": partial(encode, model, texts) for name, model in ours.items()}
+    sides |= theirs(base, texts, options.full)
+    encode(ours["float32"], texts[:256])
     seconds, vectors = alternate(sides, options.repetitions)
     taken = medians(seconds)
     rows = {}

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from sides import BERT_BASE, DEVICE, base_of, machine, sentences, wait_for_device
+from harness import BERT_BASE, DEVICE, base_of, machine, sentences, wait_for_device
 from trainers import ours
 
 from selfsent.files import write_json

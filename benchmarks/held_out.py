@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from sides import DEVICE
+from harness import DEVICE
 
 from selfsent.data.packed import Packed
 from selfsent.data.targets import IGNORED

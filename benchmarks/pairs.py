@@ -11,26 +11,23 @@ how many of the best pairs of their float32 each side finds, and how far the cos
 from __future__ import annotations
 
 import argparse
-import copy
 import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from sentence_transformers import SentenceTransformer
+from harness import DEVICE, alternate, base_of, machine, medians, ours_in_every_precision, peer, sentences
 from sentence_transformers.util import paraphrase_mining
-from sides import DEVICE, alternate, base_of, machine, medians, sentences
 
 from selfsent.data.vector_files import unit
 from selfsent.files import write_json
-from selfsent.models.bfloat16 import into_bfloat16
 from selfsent.models.encoder import Encoder
 from selfsent.models.encoding import encode
-from selfsent.models.loading import load_encoder
-from selfsent.models.precision import computes_bfloat16, computes_int8, quicken
+from selfsent.models.precision import computes_bfloat16
 from selfsent.search.pairs import Pair, most_similar_pairs
 
 SAME = 0.9
@@ -58,10 +55,6 @@ def main() -> None:
     warnings.simplefilter("ignore")
     texts, source = sentences(options.sentences, options.corpus)
     base = base_of(options.base)
-    model = load_encoder(base).to(DEVICE)
-    # As it was saved, bundled-raw would be run in float16, which is slow on a CPU.
-    how = {"dtype": torch.float32}
-    peer = SentenceTransformer(base, device=DEVICE, local_files_only=True, model_kwargs=how)
     encoding: dict[str, list[float]] = {}
 
     def ours(side: str, model: Encoder) -> Mined:
@@ -74,19 +67,13 @@ def main() -> None:
         found = paraphrase_mining(model, texts, batch_size=batch_size)[: options.top]
         return {(min(i, j), max(i, j)): float(score) for score, i, j in found}
 
-    sides: dict[str, Callable[[], Mined]] = {"ours float32": lambda: ours("ours float32", model)}
-    sides |= {f"theirs float32, batch {s}": (lambda s=s: theirs(peer, s)) for s in options.batch_sizes}
-    kinds = {"bfloat16": torch.bfloat16, "float16": torch.float16}
-    for name in ("bfloat16", "float16") if DEVICE == "cuda" else ("bfloat16",) if computes_bfloat16(DEVICE) else ():
-        how = {"dtype": kinds[name]}
-        low = SentenceTransformer(base, device=DEVICE, local_files_only=True, model_kwargs=how)
-        sides |= {f"theirs {name}, batch {s}": (lambda low=low, s=s: theirs(low, s)) for s in options.batch_sizes}
-    if computes_bfloat16(DEVICE):
-        quick = into_bfloat16(copy.deepcopy(model))
-        sides["ours --fast"] = lambda: ours("ours --fast", quick)
-    if computes_int8(DEVICE):
-        quicker = quicken(load_encoder(base), fast=True, int8=True)
-        sides["ours --int8"] = lambda: ours("ours --int8", quicker)
+    sides: dict[str, Callable[[], Mined]] = {
+        f"ours {name}": partial(ours, f"ours {name}", model) for name, model in ours_in_every_precision(base).items()
+    }
+    low = (torch.bfloat16, torch.float16) if DEVICE == "cuda" else (torch.bfloat16,) * computes_bfloat16(DEVICE)
+    for kind in (torch.float32, *low):
+        model = peer(base, kind)
+        sides |= {f"theirs {str(kind)[6:]}, batch {n}": partial(theirs, model, n) for n in options.batch_sizes}
     for run in sides.values():
         run()  # to warm up
     encoding.clear()

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from encode import SAME as NEAR
-from sides import spread
+from harness import spread
 from time_to_score import STYLES, times_sooner
 from train import SAME, fastest
 
@@ -142,16 +142,11 @@ def encode(report: Report) -> list[str]:
     title = "Encoding, with every back end that can be installed" if every else "Encoding"
     title += " with a large encoder" if [*report["bases"]] == ["bert-base"] else ""
     title += f" ({report['machine']['capability']})" if every else ""
-    rows = (
-        [
-            base,
-            setting,
-            f"{row['sentences_per_second']:.1f}",
-            f"{row['smallest_cosine']:.6f}, {row['mean_cosine']:.6f}",
-        ]
-        for base, figures in report["bases"].items()
-        for setting, row in figures["rows"].items()
-    )
+    rows = []
+    for base, figures in report["bases"].items():
+        for setting, row in figures["rows"].items():
+            cosines = f"{row['smallest_cosine']:.6f}, {row['mean_cosine']:.6f}"
+            rows.append([base, setting, f"{row['sentences_per_second']:.1f}", cosines])
     ratios = ", ".join(
         f"{base} {figures['ratio']:.2f}x ({against_defaults(figures)} against the peer's defaults)"
         for base, figures in report["bases"].items()
@@ -199,6 +194,12 @@ def cost(report: Report) -> list[str]:
     ]
 
 
+def said_sooner(row: Report, side: str) -> str:
+    """How many times sooner a side of ours is at the peer's last score."""
+    times = times_sooner(row, side)
+    return "not reached" if times != times else f"{times:.1f}"
+
+
 def time_to_score(report: Report) -> list[str]:
     """Score over time from the command, and how much sooner ours is there."""
     said = (
@@ -219,10 +220,8 @@ def time_to_score(report: Report) -> list[str]:
         for side, label, _ in STYLES:
             for steps, point in row.get(side, {}).items():
                 last = steps == list(row[side])[-1] and side != "peer"
-                sooner = times_sooner(row, side) if last else float("nan")
-                said_last = "" if not last else "not reached" if sooner != sooner else f"{sooner:.1f}"
-                cells = [f"{point['seconds']:.0f}", f"{point['context']:.2f}", f"{point['stsb']:.2f}", said_last]
-                rows.append(["", label, steps, *cells])
+                cells = [f"{point['seconds']:.0f}", f"{point['context']:.2f}", f"{point['stsb']:.2f}"]
+                rows.append(["", label, steps, *cells, said_sooner(row, side) if last else ""])
     headings = "corpus, base|who|steps:|seconds:|context:|STS-B:|times sooner at the peer's last context:"
     picture = "![Score over seconds from the command](../images/time-to-score.svg)\n"
     return ["## How soon an encoder is better\n", wrapped(said), picture, table(headings, rows)]
@@ -249,29 +248,33 @@ SECTIONS: dict[str, Callable[[Report], list[str]]] = {
 def overview(reports: dict[str, Report]) -> str:
     """The lowest and the highest ratio of each task, base and machine: over methods, or over benchmarks."""
     found: dict[tuple[str, str, str], list[tuple[float, int]]] = {}
-    trained = [(one, reports[name]) for name in _TRAIN if name in reports for one in reports[name]["comparisons"]]
+
+    def add(what: str, base: str, report: Report, ratio: float, runs: int) -> None:
+        found.setdefault((what, base, kind(report)), []).append((ratio, runs))
+
+    def there(names: Iterable[str]) -> list[tuple[str, Report]]:
+        return [(name, reports[name]) for name in names if name in reports]
+
+    trained = [(one, report) for _, report in there(_TRAIN) for one in report["comparisons"]]
     for one, report in sorted(trained, key=lambda pair: (pair[0]["batch_size"], pair[0]["base"])):
         if "ratio" in one and not worse(one) and report["repetitions"] >= FEWEST:
-            key = (f"training, batches of {one['batch_size']}", one["base"], kind(report))
-            found.setdefault(key, []).append((one["ratio"], report["repetitions"]))
-    for name in (name for name in _ENCODE if name in reports):
+            add(f"training, batches of {one['batch_size']}", one["base"], report, one["ratio"], report["repetitions"])
+    for name, report in there(_ENCODE):
         what = "encoding, every back end tried" if name in _EVERY else "encoding"
-        for base, one in reports[name]["bases"].items():
-            runs = min(len(row["seconds"]) for row in one["rows"].values())
-            found.setdefault((what, base, kind(reports[name])), []).append((one["ratio"], runs))
+        for base, one in report["bases"].items():
+            add(what, base, report, one["ratio"], min(len(row["seconds"]) for row in one["rows"].values()))
     for what, figure in (("training static embeddings", "train"), ("encoding with them", "encode")):
-        for report in (reports[name] for name in _STATIC if name in reports):
-            runs = min(map(len, report["seconds"].values()))
-            found.setdefault((what, "bundled", kind(report)), []).append((report["ratios"][figure], runs))
-    for report in (reports[name] for name in ("bench_pairs",) if name in reports):
+        for _, report in there(_STATIC):
+            add(what, "bundled", report, report["ratios"][figure], min(map(len, report["seconds"].values())))
+    for _, report in there(["bench_pairs"]):
         runs = min(map(len, report["seconds"].values()))
-        found["most similar pairs", report["base"], kind(report)] = [(report["ratio"], runs)]
-    for report in (reports[name] for name in ("words",) if name in reports):
+        add("most similar pairs", report["base"], report, report["ratio"], runs)
+    for _, report in there(["words"]):
         taken = {side: (statistics.median(times), len(times)) for side, times in report["seconds"].items()}
         for kind_of, what in (("once", "words: texts read, 100 queries"), ("one by one", "words: an index asked")):
             for peer in report["peers"]:
                 (theirs, runs), (mine, _) = taken[f"{kind_of}, {peer}"], taken[f"{kind_of}, ours"]
-                found[what, f"beside {peer}", kind(report)] = [(theirs / mine, runs)]
+                add(what, f"beside {peer}", report, theirs / mine, runs)
     rows, processors = [], dict[str, dict[str, None]]()
     for (what, base, machine), ratios in found.items():
         counts = sorted({runs for _, runs in ratios})
@@ -291,10 +294,9 @@ def sooner(report: Report) -> list[str]:
     for row in report["rows"].values():
         for side, label, _ in STYLES:
             if side != "peer" and row.get(side):
-                times = times_sooner(row, side)
-                said = "not reached" if times != times else f"{times:.1f}"
                 last = [*row[side].values()][-1]["stsb"], [*row["peer"].values()][-1]["stsb"]
-                rows.append([row["corpus"], row["base"], label, said, *(f"{score:.2f}" for score in last)])
+                cells = [said_sooner(row, side), *(f"{score:.2f}" for score in last)]
+                rows.append([row["corpus"], row["base"], label, *cells])
     headings = "corpus|base|ours|times sooner:|STS-B, ours:|STS-B, peer:"
     return [
         "## How soon an encoder is better\n",

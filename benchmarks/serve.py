@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sides import machine, processor_seconds
+from harness import machine, processor_seconds
 
 from selfsent.files import write_json
 

@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 import torch
+from harness import alternate, machine, medians
 from sentence_transformers import SentenceTransformer
-from sides import alternate, machine, medians
 
 import selfsent
 from selfsent.encoding import BatchEncoder

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sides import kept, machine, measured
+from harness import kept, machine, measured
 
 from selfsent import read_corpus
 from selfsent.data.corpus import Corpus

@@ -25,8 +25,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from harness import DEVICE, MINILM, base_of, machine
 from held_out import held_out_loss
-from sides import DEVICE, MINILM, base_of, machine
 from trainers import OPTIONS, ours, theirs
 
 from selfsent import evaluate, read_corpus

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 import torch
+from harness import DEVICE, peer, wait_for_device
 from held_out import LENGTH, NEGATIVES, damaged
-from sides import DEVICE, wait_for_device
 
 from selfsent import read_corpus
 from selfsent.data.batches import Batches
@@ -83,13 +83,12 @@ def ours(method: str, texts: list[str], base: str, batch_size: int, precision: s
 
 def theirs(method: str, texts: list[str], base: str, batch_size: int, precision: str, seed: int) -> Trained:
     """Train with sentence-transformers; `mlm` with transformers' trainer, as its documentation has it."""
-    from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Pooling
 
     if torch.cuda.device_count() > 1:
         raise SystemExit("the peer's trainer would use all GPUs, ours uses one: set CUDA_VISIBLE_DEVICES to one")
     torch.manual_seed(seed)
-    model = SentenceTransformer(base, device=DEVICE, model_kwargs={"dtype": torch.float32})
+    model = peer(base)
     model.max_seq_length = LENGTH
     model[1] = Pooling(model[0].get_embedding_dimension(), get_method(method).pooling)  # what follows stays, as in ours
     if method == "ct" and type(model[-1]).__name__ == "Normalize":

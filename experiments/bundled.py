@@ -30,7 +30,7 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))  # what benchmarks and experiments share
 from cut_teacher import cut
 from gathering import SOURCES, TITLED, documents
-from sides import base_of
+from harness import base_of
 
 import selfsent
 from selfsent.files import atomic_directory, write_json, write_text

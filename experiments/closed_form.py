@@ -34,7 +34,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))  # what benchm
 from bundled import both_ways, passage, quiet, rounded, save_half, start
 from free_text import Evaluated
 from gathering import SOURCES, TITLED, documents
-from sides import base_of
+from harness import base_of
 from tokenizers import Tokenizer
 from torch import Tensor
 from torch.nn import functional as F
@@ -172,14 +172,17 @@ def least_squares(bags: sparse.csr_matrix, goals: np.ndarray, begin: np.ndarray,
     return table
 
 
+def counts_of(tokenizer: Tokenizer, texts: list[str]) -> sparse.csr_matrix:
+    """How often each token is among the first LONGEST of each text, (texts, vocabulary)."""
+    rows = [text.ids[:LONGEST] for text in tokenizer.encode_batch_fast(texts, add_special_tokens=False)]
+    places = (np.repeat(np.arange(len(rows)), [len(row) for row in rows]), np.concatenate(rows).astype(int))
+    return sparse.csr_matrix((np.ones(len(places[0]), np.float32), places), (len(rows), tokenizer.get_vocab_size()))
+
+
 def known_texts(output: Path, tokenizer: Tokenizer) -> tuple[sparse.csr_matrix, np.ndarray, np.ndarray]:
     """Counts of tokens (texts, vocabulary), the teacher's vectors (texts, d) and the source of each text."""
     known = [(file.name, texts, np.load(file)) for _, file, texts in chunks(output / "items") if file.is_file()]
-    read = tokenizer.encode_batch_fast([line for _, texts, _ in known for line in texts], add_special_tokens=False)
-    rows = [text.ids[:LONGEST] for text in read]
-    places = (np.repeat(np.arange(len(rows)), [len(row) for row in rows]), np.concatenate(rows).astype(int))
-    shape = (len(rows), tokenizer.get_vocab_size())
-    counts = sparse.csr_matrix((np.ones(len(places[0]), np.float32), places), shape)
+    counts = counts_of(tokenizer, [line for _, texts, _ in known for line in texts])
     stems = [re.sub(r"(\+[a-z])?\.\d+\.npy", "", name) for name, _, _ in known]
     names = np.repeat(stems, [len(texts) for _, texts, _ in known])
     some = np.flatnonzero(np.diff(counts.indptr))
@@ -256,14 +259,18 @@ def finished(weight: np.ndarray, counts: sparse.csr_matrix, vocabulary: dict[str
     return LONGER * quiet(vocabulary, rounded(table * LENGTH / table.norm(dim=1).median()))
 
 
+def mean_of_courses(told: tuple[Any, ...], solution: tuple[Any, ...], courses: int, tokenizer: Tokenizer) -> Tensor:
+    """A table as it ships: the mean of so many courses of training."""
+    tables = [trained(*told, solution, seed).numpy() for seed in range(courses)]
+    return finished(sum(table / np.linalg.norm(table) for table in tables), told[0], tokenizer.get_vocab())
+
+
 def make(output: Path, teacher: Path) -> None:
     """The table of the texts whose vectors are there, as it would ship: OUT/bundled."""
     torch.manual_seed(0)
     tokenizer, own = start(teacher)
     told = known_texts(output, tokenizer)
-    solution = solved(*told, own.numpy())
-    courses = [trained(*told, solution, seed).numpy() for seed in range(COURSES)]
-    weight = finished(sum(course / np.linalg.norm(course) for course in courses), told[0], tokenizer.get_vocab())
+    weight = mean_of_courses(told, solved(*told, own.numpy()), COURSES, tokenizer)
     print(len(told[2]), "texts")
     save_half(SentenceTransformer(modules=[StaticEmbedding(tokenizer, weight.numpy())]), output / "bundled")
 

@@ -23,8 +23,8 @@ LIMIT, LIMIT_DEV = 4000, 2000
 Figures = list[float]
 
 
-def domain_rows(name: str, data: str | None, most: int | None = None) -> dict[str, list[str]]:
-    """A task's columns, no more than so many rows; of a task that ends in -dev or -test its half, or its split."""
+def domain_rows(name: str, data: str | None) -> dict[str, list[str]]:
+    """A task's columns, no more than LIMIT rows; of a task that ends in -dev or -test its half, or its split."""
     folder = name.removesuffix("-dev").removesuffix("-test")
     root = Path(data or os.environ["SELFSENT_DATA"]) / "domain" / folder
     split = root / ("train.parquet" if name.endswith("-dev") and (root / "train.parquet").is_file() else "test.parquet")
@@ -33,10 +33,7 @@ def domain_rows(name: str, data: str | None, most: int | None = None) -> dict[st
         in_dev = [hashlib.blake2b(text.encode()).digest()[0] % 2 == 0 for text in found["text"]]
         wanted = [number for number, dev in enumerate(in_dev) if dev == name.endswith("-dev")]
         found = {column: [values[number] for number in wanted] for column, values in found.items()}
-    limit = min(most or LIMIT, LIMIT_DEV if name.endswith("-dev") else LIMIT)
-    if most is not None and len(found["text"]) > limit:  # files may be sorted by label
-        chosen = np.sort(np.random.default_rng(0).permutation(len(found["text"]))[:limit])
-        return {column: [values[row] for row in chosen] for column, values in found.items()}
+    limit = LIMIT_DEV if name.endswith("-dev") else LIMIT
     return {column: values[:limit] for column, values in found.items()}
 
 
@@ -61,9 +58,6 @@ def _reciprocal(encoder: Scorer, rows: dict[str, list[str]]) -> np.ndarray:
     return np.where(rank <= 10, 1 / rank, 0.0)
 
 
-LEAKED = ("counsel-answers", "scitldr")
-"""Tests whose queries share documents of forum-counsel and science-abstracts with their answers: no tests of what was
-trained on these texts. See leaks.py."""
 _HALVED = ("newsgroups", "counsel-topics")
 DOMAIN: dict[str, Callable[[Scorer, dict[str, list[str]]], np.ndarray]] = {
     "banking77-dev": _nearest,
@@ -78,8 +72,8 @@ DOMAIN: dict[str, Callable[[Scorer, dict[str, list[str]]], np.ndarray]] = {
 }
 
 
-def score_domain(name: str, encoder: Scorer, data: str | None = None, most: int | None = None) -> Figures:
-    """Score x 100 of a task, of no more than so many texts, and the ends of its 95 % interval over texts."""
-    each = 100 * DOMAIN[name](encoder, domain_rows(name, data, most))
+def score_domain(name: str, encoder: Scorer, data: str | None = None) -> Figures:
+    """Score x 100 of a task, and the ends of its 95 % interval over texts."""
+    each = 100 * DOMAIN[name](encoder, domain_rows(name, data))
     half = 1.96 * each.std(ddof=1) / len(each) ** 0.5
     return [round(float(value), 4) for value in (each.mean(), each.mean() - half, each.mean() + half)]

@@ -22,6 +22,7 @@ had better be --processor-time, on one thread each (OMP_NUM_THREADS=1), so that 
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -31,9 +32,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))  # what benchmarks and experiments share
 from domain import DOMAIN, score_domain
-from harness import Row, fill, parser_of
-from sides import spread
+from harness import Row, fill, parser_of, spread
 
 from selfsent import read_corpus
 from selfsent.data.corpus import Corpus

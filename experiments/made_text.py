@@ -27,7 +27,7 @@ from tokenizers import Tokenizer
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))  # what benchmarks and experiments share
 from bundled import start
-from sides import base_of
+from harness import base_of
 
 from selfsent.data.vector_files import unit
 from selfsent.files import write_text

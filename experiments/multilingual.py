@@ -34,7 +34,7 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))  # what benchmarks and experiments share
 
 from bundled import rounded, save_half
-from closed_form import LONGEST, PASSAGES, finished, solved, trained
+from closed_form import PASSAGES, counts_of, mean_of_courses, solved
 from multilingual_text import LANGUAGES, described, held_out, tatoeba
 from scipy.stats import spearmanr
 from sentence_transformers.sentence_transformer.modules import StaticEmbedding
@@ -197,10 +197,7 @@ def known_texts(output: Path, tokenizer: Tokenizer) -> tuple[sparse.csr_matrix, 
         goals.append(unit(centred(vectors, np.array([row["kind"] == "word" for row in rows]))))
         kinds = {"word": "words", "passage": language + PASSAGES}
         names += [kinds.get(row["kind"], language) for row in rows]
-    read = tokenizer.encode_batch_fast(lines, add_special_tokens=False)
-    ids = [text.ids[:LONGEST] for text in read]
-    places = (np.repeat(np.arange(len(ids)), [len(row) for row in ids]), np.concatenate(ids).astype(int))
-    counts = sparse.csr_matrix((np.ones(len(places[0]), np.float32), places), (len(ids), tokenizer.get_vocab_size()))
+    counts = counts_of(tokenizer, lines)
     some = np.flatnonzero(np.diff(counts.indptr))
     return counts[some], np.concatenate(goals)[some], np.array(names)[some]
 
@@ -238,8 +235,7 @@ def make(output: Path, teacher: Path) -> None:
     solution = solved(*told, own_vectors(output, tokenizer, teacher))
     print("solved", flush=True)
     np.savez(output / "solution.npz", *solution)
-    courses = [trained(*told, solution, seed).numpy() for seed in range(COURSES)]
-    weight = finished(sum(course / np.linalg.norm(course) for course in courses), told[0], tokenizer.get_vocab())
+    weight = mean_of_courses(told, solution, COURSES, tokenizer)
     model = SentenceTransformer(modules=[StaticEmbedding(tokenizer, rounded(weight, BITS).numpy())])
     save_half(model, output / "bundled-multilingual")
 

@@ -4,10 +4,8 @@
         --output docs/results/quality/own_documents.json
 
 nDCG@10 of the test queries by the cosine and with words, and how far the latter is ahead of BM25, with its interval.
-`least-squares` and, as its rivals, two kinds of `distil` read the documents and the teacher's vectors of them, and no
-query. "half" was fitted to every second document. The teacher reads 160 tokens, in bfloat16; its vectors are kept in
-CACHE. Seconds of the processor are of one whole training with them. A fitted table is also asked about the other
-sets, and about STS-B.
+`least-squares` reads the documents and the teacher's vectors of them, and no query. The teacher reads 160 tokens, in
+bfloat16; its vectors are kept in CACHE. Seconds of the processor are of one whole training with them.
 """
 
 from __future__ import annotations
@@ -24,21 +22,18 @@ import torch
 from sentence_transformers import SentenceTransformer
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))  # what benchmarks and experiments share
-from sides import base_of
+from harness import base_of
 
 import selfsent
 from selfsent.data.corpus import Corpus
 from selfsent.data.vector_files import unit
 from selfsent.evaluation.tasks.beir import read_task
+from selfsent.evaluation.tasks.retrieval import RetrievalTask
 from selfsent.files import read_json, write_json
 from selfsent.scorers.load_scorer import load_scorer
 from selfsent.training import fit
 
 SETS = ("cranfield", "cisi", "counsel", "scitldr")
-RIVALS = {
-    "distil": {"method": "distil"},
-    "distil, the teacher's space": {"method": "distil", "space": "teacher"},
-}
 LONGEST, TEACHER_READS = 512, 160
 """Tokens that tables and the teacher read of a text."""
 
@@ -56,19 +51,17 @@ def read_by_teacher(file: Path, teacher: str, texts: Sequence[str]) -> dict[str,
         return dict(zip(texts, unit(kept["vectors"].astype(np.float32)), strict=True))
 
 
-def trained(texts: list[str], output: Path, **how: Any) -> tuple[str, float]:
+def trained(texts: list[str], output: Path, teacher: str) -> tuple[str, float]:
     """The model that a training makes from `bundled`, and its seconds of the processor."""
     start = time.process_time()
-    how = {"max_length": LONGEST, "base": "bundled", "hold_out": 0, "overwrite": True, "quiet": True} | how
-    run = selfsent.train(texts, output=output, **how)
+    how: dict[str, Any] = {"hold_out": 0, "overwrite": True, "quiet": True, "max_length": LONGEST, "teacher": teacher}
+    run = selfsent.train(texts, "least-squares", "bundled", output, **how)
     return str(run.directory / "model"), time.process_time() - start
 
 
-def score_set(
-    name: str, tasks: dict[str, Any], teacher: str, options: argparse.Namespace, kept: dict[str, Any]
-) -> None:
+def score_set(name: str, task: RetrievalTask, teacher: str, options: argparse.Namespace, kept: dict[str, Any]) -> None:
     """Score the rows of a set that are not kept yet."""
-    task, place, rows = tasks[name], options.work / name, kept.setdefault(name, {})
+    rows = kept.setdefault(name, {})
     texts, words = list(dict.fromkeys(task.documents)), task.score(load_scorer("bm25"))
     known = read_by_teacher(options.cache / f"{name}.npz", teacher, [*task.queries, *task.documents])
 
@@ -88,20 +81,9 @@ def score_set(
     if "bundled" not in rows:
         scored("bundled", "bundled")
     if "least squares" not in rows:
-        how = {"method": "least-squares", "teacher": teacher}
-        model, seconds = trained(texts, place / "fitted", **how)
+        model, seconds = trained(texts, options.work / name, teacher)
         rows["least squares"] = {"seconds": seconds}
         scored(model, "least squares")
-        scored(trained(texts[::2], place / "half", **how)[0], "half")
-        others = {f"{other} by it": tasks[other].score(load_scorer(model)).score for other in tasks if other != name}
-        sts = selfsent.evaluate(model, task="stsb", data=options.data)
-        rows["least squares"] |= others | {"stsb": sts.scores["stsb"].score}
-        write_json(options.output, kept)
-    for row, how in RIVALS.items():
-        if row not in rows:
-            model, seconds = trained(texts, place / row.replace(" ", "-"), teacher=teacher, **how)
-            rows[row] = {"seconds": seconds}
-            scored(model, row)
 
 
 def main() -> None:
@@ -113,9 +95,8 @@ def main() -> None:
         parser.add_argument(f"--{name}", type=Path, required=True)
     options = parser.parse_args()
     teacher, kept = base_of(options.teacher), read_json(options.output)
-    tasks = {name: read_task(options.data / "retrieval" / name) for name in options.sets}
-    for name in tasks:
-        score_set(name, tasks, teacher, options, kept)
+    for name in options.sets:
+        score_set(name, read_task(options.data / "retrieval" / name), teacher, options, kept)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ trained tables are kept below --runs.
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -21,6 +22,8 @@ import numpy as np
 import pyarrow.parquet as pq
 import torch
 import yaml
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))  # what benchmarks and experiments share
 from agreement import FIGURES, Case, Scores, Side, with_intervals
 from harness import Row, fill, parser_of
 from numpy.typing import NDArray

@@ -1,7 +1,9 @@
-"""What benchmarks and experiments share: rows of results, sentences, alternating sides, processes, the machine."""
+"""What benchmarks and experiments share: rows of results, sentences, both sides in turn, processes, the machine."""
 
 from __future__ import annotations
 
+import argparse
+import copy
 import fcntl
 import json
 import os
@@ -11,7 +13,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cache
@@ -25,6 +28,10 @@ import torch
 from selfsent import read_corpus
 from selfsent.files import write_json
 from selfsent.models.bases import resolve
+from selfsent.models.bfloat16 import into_bfloat16
+from selfsent.models.encoder import Encoder
+from selfsent.models.loading import load_encoder
+from selfsent.models.precision import computes_bfloat16, computes_int8, quicken
 from selfsent.training.run_directory import versions
 
 MINILM = "all-MiniLM-L6-v2"
@@ -34,6 +41,7 @@ for _name in ("LRU_CACHE_CAPACITY", "ONEDNN_PRIMITIVE_CACHE_CAPACITY"):
     os.environ[_name] = "1024"  # as torch has it: the peer in the same process meets its padded shapes again
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 """Both sides compute on it."""
+Row = dict[str, Any]
 
 
 def base_of(name: str) -> str:
@@ -53,6 +61,23 @@ def _random_bert() -> tempfile.TemporaryDirectory[str]:
     BertForMaskedLM(BertConfig()).save_pretrained(folder.name)
     AutoTokenizer.from_pretrained(str(resolve("bundled-raw")), local_files_only=True).save_pretrained(folder.name)
     return folder
+
+
+def ours_in_every_precision(base: str) -> dict[str, Encoder]:
+    """An encoder in float32 and, where the device computes them, in fewer bits, by the flags that ask for them."""
+    found = {"float32": load_encoder(base).to(DEVICE)}
+    if computes_bfloat16(DEVICE):
+        found["--fast"] = into_bfloat16(copy.deepcopy(found["float32"]))
+    if computes_int8(DEVICE):
+        found["--int8"] = quicken(load_encoder(base), fast=True, int8=True)
+    return found
+
+
+def peer(base: str, dtype: torch.dtype = torch.float32) -> Any:
+    """A base as sentence-transformers loads it. As it was saved, bundled-raw would run in float16, slow on a CPU."""
+    from sentence_transformers import SentenceTransformer
+
+    return SentenceTransformer(base, device=DEVICE, local_files_only=True, model_kwargs={"dtype": dtype})
 
 
 def wait_for_device() -> None:
@@ -171,3 +196,46 @@ def spread(values: list[float]) -> str:
     if len(values) < 2:
         return "".join(f"{value:.2f}" for value in values)
     return f"{statistics.mean(values):.2f} ± {statistics.stdev(values):.2f}"
+
+
+def parser_of(about: str | None, runs: Path) -> argparse.ArgumentParser:
+    """A parser of the options that both have.
+
+    Args:
+        about: the docstring of the script.
+        runs: default folder of the run directories.
+    """
+    parser = argparse.ArgumentParser(description=(about or "").splitlines()[0])
+    parser.add_argument("recipe", type=Path)
+    parser.add_argument("--output", type=Path, required=True)
+    parser.add_argument("--runs", type=Path, default=runs)
+    parser.add_argument("--data", help="mirror of the evaluation data sets (default: SELFSENT_DATA)")
+    parser.add_argument("--part", default="1/1", metavar="I/N", help="of N parts of the rows, run the I-th")
+    parser.add_argument("--table", action="store_true", help="print what the output holds as Markdown, and run nothing")
+    return parser
+
+
+def fill(
+    options: argparse.Namespace,
+    runs_in: Callable[[Path], Iterable[tuple[str, Callable[[], Row]]]],
+    figures: Callable[[Row], dict[str, float]],
+    table: Callable[[dict[str, Row]], str],
+) -> None:
+    """Run what is missing of a recipe's rows and keep each at once, or print the table.
+
+    Args:
+        options: of `parser_of`.
+        runs_in: from the folder for run directories to the key of every row, and what makes it.
+        figures: the scores of a row, which are printed.
+        table: the rows as Markdown.
+    """
+    if options.table:
+        print(table(kept(options.output)))
+        return
+    warnings.simplefilter("ignore")
+    part, parts = map(int, options.part.split("/"))
+    for place, (key, run) in enumerate(runs_in(options.runs / options.recipe.stem / str(part))):
+        if place % parts == part - 1 and key not in kept(options.output):
+            keep(options.output, options.recipe.name, key, row := run())
+            said = "  ".join(f"{name} {score:.2f}" for name, score in figures(row).items())
+            print(f"{key}: {row.get('failed', said)}", flush=True)
