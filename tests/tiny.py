@@ -1,8 +1,10 @@
 """Tiny encoders of every architecture, with random weights and tokenizers of their own, made on the spot."""
 
 import csv
+import doctest
 import json
 import random
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -296,11 +298,29 @@ def save_modules(directory, *modules, **options):
     return directory
 
 
-def assert_equal_gradients(found, expected, weights, **tolerance):
-    """The gradients of two losses with respect to the same weights are equal."""
-    ours, theirs = (torch.autograd.grad(loss, weights) for loss in (found, expected))
+def assert_equal_gradients(found, expected, weights, some_unused=False, **tolerance):
+    """The gradients of two losses with respect to the same weights are equal; of those that no loss reads, none."""
+    ours, theirs = (torch.autograd.grad(loss, weights, allow_unused=some_unused) for loss in (found, expected))
     for mine, other in zip(ours, theirs, strict=True):
-        torch.testing.assert_close(mine, other, **tolerance)
+        assert (mine is None) == (other is None)
+        if mine is not None:
+            torch.testing.assert_close(mine, other, **tolerance)
+
+
+def run_example(documented, examples, **known):
+    """Run the example in a docstring, which has this many lines, with the names of its module and those given."""
+    names = {**vars(sys.modules[documented.__module__]), **known}
+    (test,) = doctest.DocTestFinder(recurse=False).find(documented, globs=names)
+    assert len(test.examples) in examples
+    assert doctest.DocTestRunner().run(test).failed == 0
+
+
+def cosines(left, right):
+    """Cosines of the rows of two tables, without rows of zeros, which must be the same in both."""
+    some = np.abs(left).max(1) > 0
+    assert np.array_equal(left[~some], right[~some])
+    left, right = left[some], right[some]
+    return (left * right).sum(1) / np.linalg.norm(left, axis=1) / np.linalg.norm(right, axis=1)
 
 
 def change_json(path, **changes):

@@ -25,7 +25,6 @@ def test_names_options_and_common_values():
 @pytest.mark.parametrize(
     ("spec", "complaint"),
     [
-        ("synonyms", "there is no augmenter 'synonyms'; did you mean 'synonym'?"),
         ("thesaurus", "there is no augmenter 'thesaurus'; there are synonym, mlm, translate"),
         ("mlm:pick=worst", "pick is 'worst'; it must be one of sample, best"),
         ("synonym:ration=1", "synonym has no option 'ration=1' .it has ratio, sense, wordnet"),

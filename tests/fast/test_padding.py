@@ -29,12 +29,7 @@ def test_a_row_gets_longer_by_an_eighth_at_most_and_rows_share_few_lengths(filli
 
 @pytest.mark.parametrize(
     ("learns", "low", "device", "longer"),
-    [
-        (True, True, "cpu", True),
-        (False, True, "cpu", False),
-        (True, False, "cpu", False),
-        (True, True, "meta", False),
-    ],
+    [(True, True, "cpu", True), (False, True, "cpu", False), (True, False, "cpu", False), (True, True, "meta", False)],
 )
 def test_rows_are_filled_in_training_in_bfloat16_on_a_cpu(learns, low, device, longer):
     with torch.set_grad_enabled(learns), torch.autocast("cpu", torch.bfloat16, enabled=low):

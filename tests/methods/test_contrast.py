@@ -5,14 +5,9 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+import tiny
 from selfsent.data.packed import Packed
-from selfsent.methods.contrast import (
-    LARGE,
-    in_batch_cross_entropy,
-    no_negatives,
-    ranking_loss,
-    similarity_loss,
-)
+from selfsent.methods.contrast import LARGE, in_batch_cross_entropy, no_negatives, ranking_loss, similarity_loss
 
 ROWS, HALF = 2100, 1050
 assert ROWS**2 > LARGE
@@ -32,9 +27,7 @@ def vectors():
 
 def assert_same(found, expected, vectors):
     torch.testing.assert_close(found, expected, rtol=1e-5, atol=0)
-    gradients = (torch.autograd.grad(each, vectors) for each in (found, expected))
-    for mine, theirs in zip(*gradients, strict=True):
-        torch.testing.assert_close(mine, theirs, rtol=1e-3, atol=1e-5)
+    tiny.assert_equal_gradients(found, expected, vectors, rtol=1e-3, atol=1e-5)
 
 
 def test_ranking_with_hard_negatives(vectors):

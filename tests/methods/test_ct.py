@@ -37,9 +37,7 @@ def test_loss_and_gradients_equal_loops_over_pairs(name, learner_of):
     slow = comparisons.tension(first, second, [i % 4 == 0 for i in range(8)])
     torch.testing.assert_close(loss.total / loss.count, slow, rtol=1e-3, atol=1e-4)
     wanted = [encoder.transformer.get_input_embeddings().weight for encoder in (learner.first, learner.model)]
-    ours, theirs = (torch.autograd.grad(x, wanted) for x in (loss.total / loss.count, slow))
-    for a, b in zip(ours, theirs, strict=True):
-        torch.testing.assert_close(a, b, rtol=1e-2, atol=1e-3)
+    tiny.assert_equal_gradients(loss.total / loss.count, slow, wanted, rtol=1e-2, atol=1e-3)
 
 
 def test_dropout_is_off_by_default(learner_of):
@@ -84,6 +82,4 @@ def test_in_batch_loss_equals_loops_over_pairs(learner_of, damaged_and_whole):
     slow = sum(comparisons.ranking(*pair, scale) for pair in both) / (2 * len(first))
     torch.testing.assert_close(loss.total / loss.count, slow, rtol=1e-3, atol=1e-4)
     wanted = [learner.log_scale, learner.first.transformer.get_input_embeddings().weight]
-    ours, theirs = (torch.autograd.grad(x, wanted) for x in (loss.total / loss.count, slow))
-    for a, b in zip(ours, theirs, strict=True):
-        torch.testing.assert_close(a, b, rtol=1e-2, atol=1e-4)
+    tiny.assert_equal_gradients(loss.total / loss.count, slow, wanted, rtol=1e-2, atol=1e-4)

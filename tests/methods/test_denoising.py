@@ -158,12 +158,10 @@ def test_tied_weights_are_the_encoder_s_own_tensors_and_others_share_nothing(lea
 @pytest.mark.parametrize("name", ["bert", "t5"])
 def test_a_narrower_vector_is_led_to_the_decoder(name, base_of, tmp_path, damaged_and_whole):
     """The sentence vector may be narrower than the transformer: a dense module stands behind the pooling."""
-    from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Dense
 
     encoder = load_encoder(base_of(name))
-    modules = [*encoder.sentence_transformer, Dense(tiny.SIZE, 12)]
-    SentenceTransformer(modules=modules, device="cpu").save(str(tmp_path / "dense"), create_model_card=False)
+    tiny.save_modules(tmp_path / "dense", *encoder.sentence_transformer, Dense(tiny.SIZE, 12))
     narrow = load_encoder(tmp_path / "dense")
     if name in tiny.ENCODER_DECODER:
         narrow.whole = base_of(name)

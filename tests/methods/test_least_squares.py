@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import torch
-from sentence_transformers import SentenceTransformer
 
 import selfsent
 import tiny
@@ -64,7 +63,7 @@ def test_what_is_saved_has_equal_vectors_elsewhere(base_of, tmp_path):
     teacher, base = str(base_of("bert", seed=5)), str(base_of(tiny.STATIC))
     run = selfsent.train(SENTENCES, "least-squares", base, tmp_path / "run", teacher=teacher, hold_out=0, quiet=True)
     ours = encode(load_encoder(run.directory / "model"), SENTENCES)
-    theirs = SentenceTransformer(str(run.directory / "model"), device="cpu").encode(SENTENCES)
+    theirs = tiny.peer(run.directory / "model").encode(SENTENCES)
     assert theirs == pytest.approx(ours, abs=1e-6)
     assert Table.read(run.directory / "model").vectors(SENTENCES) == pytest.approx(ours, abs=1e-6)
     aim = encode(load_encoder(teacher), SENTENCES)
@@ -116,7 +115,7 @@ def test_what_is_no_table_or_has_no_teacher_is_told(encoder_of, base_of):
 
 def test_documents_are_read_with_the_prompt_for_documents(base_of, encoder_of, tmp_path):
     path = tmp_path / "teacher"
-    model = SentenceTransformer(str(base_of("bert", seed=5)), device="cpu")
+    model = tiny.peer(base_of("bert", seed=5))
     model.prompts = {"query": "ba: ", "document": "de: "}
     model.save(str(path))
     learner = METHOD.learner(encoder_of(tiny.STATIC), METHOD.options(teacher=str(path)))

@@ -106,12 +106,11 @@ def test_vectors_that_are_all_the_same_are_refused(fitted):
 
 @pytest.mark.parametrize("method", ["whitening", "zscore"])
 def test_it_loads_without_selfsent_and_again_with_it(method, fitted, tmp_path):
-    from sentence_transformers import SentenceTransformer
 
     learner, _ = fitted(method)
     learner.model.save(tmp_path / "model")
     vectors = encode(learner.model, SENTENCES[:20])
-    plain = SentenceTransformer(str(tmp_path / "model"), device="cpu", local_files_only=True)
+    plain = tiny.peer(tmp_path / "model")
     assert {type(module).__module__.partition(".")[0] for module in plain} == {"sentence_transformers"}
     np.testing.assert_allclose(plain.encode(SENTENCES[:20]), vectors, atol=1e-4)
     np.testing.assert_allclose(encode(load_encoder(tmp_path / "model"), SENTENCES[:20]), vectors, atol=1e-6)
@@ -193,7 +192,6 @@ def test_only_the_flow_is_trained_and_sees_no_dropout(learner_of):
 @pytest.mark.parametrize(("layers", "places"), [("first+last", (1, -1)), ("embeddings+last", (0, -1)), ("last", (-1,))])
 @pytest.mark.parametrize("name", ["bert", "mpnet"])
 def test_layers_are_what_they_are_called(name, layers, places, base_of, encoder_of, tmp_path):
-    from sentence_transformers import SentenceTransformer
     from transformers import AutoModel
 
     model = encoder_of(name)
@@ -205,7 +203,7 @@ def test_layers_are_what_they_are_called(name, layers, places, base_of, encoder_
         expected = torch.stack([states[place] for place in places]).mean(0)[0].mean(0)
         np.testing.assert_allclose(vector, expected.detach(), atol=1e-5)
     model.save(tmp_path / "model")
-    loaded = SentenceTransformer(str(tmp_path / "model"), device="cpu", local_files_only=True)
+    loaded = tiny.peer(tmp_path / "model")
     np.testing.assert_allclose(loaded.encode(FEW[:6]), found, atol=1e-5)
     again = load_encoder(tmp_path / "model")
     np.testing.assert_allclose(encode(again, FEW[:6]), found, atol=1e-6)
@@ -215,7 +213,6 @@ def test_layers_are_what_they_are_called(name, layers, places, base_of, encoder_
 
 
 def test_it_is_saved_with_the_model(learner_of, tmp_path):
-    from sentence_transformers import SentenceTransformer
 
     learner = learner_of("flow", layers="first+last", **SMALL)
     learner.prepare(batches_of(learner).single_pass())
@@ -223,8 +220,8 @@ def test_it_is_saved_with_the_model(learner_of, tmp_path):
     vectors = encode(learner.model, FEW)
     np.testing.assert_allclose(encode(load_encoder(tmp_path / "model"), FEW), vectors, atol=1e-5)
     with pytest.raises(ValueError, match=r"selfsent\.models\.heads\.flow\.Flow"):
-        SentenceTransformer(str(tmp_path / "model"), device="cpu", local_files_only=True)
-    trusted = SentenceTransformer(str(tmp_path / "model"), device="cpu", local_files_only=True, trust_remote_code=True)
+        tiny.peer(tmp_path / "model")
+    trusted = tiny.peer(tmp_path / "model", trust_remote_code=True)
     np.testing.assert_allclose(trusted.encode(FEW), vectors, atol=1e-5)
 
 

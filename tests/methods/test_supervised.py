@@ -42,12 +42,6 @@ def test_softmax_equals_loops(learner_of):
     assert loss.count == 6
 
 
-def test_the_classifier_of_softmax_is_trained(learner_of):
-    learner = learner_of("softmax", classes=3)
-    learner([packed(learner, 0), packed(learner, 1)], torch.tensor([0, 2, 1, 1, 0, 2])).total.backward()
-    assert learner.classifier.weight.grad.abs().sum() > 0
-
-
 def test_cosine_equals_loops(learner_of):
     learner, scores = learner_of("cosine", scale=5.0), [0.0, 5.0, 2.5, 1.0, 4.0, 3.0]
     loss = learner([packed(learner, 0), packed(learner, 1)], torch.tensor(scores))
@@ -210,9 +204,8 @@ def test_a_teacher_of_another_size_needs_a_dense_layer_or_an_objective_that_does
         learner_of("distil", teacher=wide, objective="mse")
     learner = learner_of("distil", teacher=wide, project=True, objective="mse")
     learner.save(tmp_path / "model")
-    from sentence_transformers import SentenceTransformer
 
-    again = SentenceTransformer(str(tmp_path / "model"), device="cpu").encode(COLUMNS[0])
+    again = tiny.peer(tmp_path / "model").encode(COLUMNS[0])
     assert again.shape == (6, 48)
     assert again == pytest.approx(torch.tensor(vectors(learner, 0)[0]).numpy(), abs=1e-5)
     learner = learner_of("distil", teacher=wide, objective="contrast")

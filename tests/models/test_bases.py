@@ -119,8 +119,7 @@ def test_a_module_outside_the_directory_is_refused(model, path):
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["pytorch_model.bin", "1_Pooling/model.pt", "pytorch_model-00001-of-00002.bin", "1_Pooling/route/model.bin"],
+    "name", ["pytorch_model.bin", "1_Pooling/model.pt", "pytorch_model-00001-of-00002.bin", "1_Pooling/route/model.bin"]
 )
 def test_a_pickle_is_refused_where_there_is_nothing_else(model, name):
     (model / name).write_bytes(b"a pickle")

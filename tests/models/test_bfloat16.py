@@ -16,20 +16,13 @@ from selfsent.models.precision import computes_bfloat16
 SENTENCES = [*tiny.make_sentences(30, seed=1), " ".join(tiny.make_sentences(20, seed=2)), "ba", ""]
 
 
-def cosines(left, right):
-    """Of rows."""
-    return (left * right).sum(1) / np.linalg.norm(left, axis=1) / np.linalg.norm(right, axis=1)
-
-
 @pytest.mark.parametrize("name", tiny.ARCHITECTURES)
 def test_bfloat16_is_near(name, encoder_of):
     model = encoder_of(name)
     exact, fast = encode(model, SENTENCES), encode(into_bfloat16(model), SENTENCES)
     assert exact.dtype == fast.dtype == np.float32
     assert np.abs(exact - fast).max() > 0
-    some = np.abs(exact).max(1) > 0
-    assert cosines(exact[some], fast[some]).min() > 0.999
-    assert np.array_equal(fast[~some], exact[~some])
+    assert tiny.cosines(exact, fast).min() > 0.999
 
 
 def test_a_weight_that_is_laid_out_computes_the_same(encoder_of):
@@ -40,7 +33,7 @@ def test_a_weight_that_is_laid_out_computes_the_same(encoder_of):
     assert len(layers) > 6 or not computes_bfloat16("cpu")
     for layer in layers:
         layer.__class__ = torch.nn.Linear
-    assert cosines(encode(model, SENTENCES), laid_out).min() > 0.9999
+    assert tiny.cosines(encode(model, SENTENCES), laid_out).min() > 0.9999
     assert weights.keys() == model.transformer.state_dict().keys()
 
 

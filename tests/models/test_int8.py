@@ -28,14 +28,6 @@ def ranged(examples, channels, latest=None):
     return Int8States(examples.amin(0), examples.amax(0), channels, latest or Latest())
 
 
-def cosines(left, right):
-    """Of rows that are not zero."""
-    some = np.abs(left).max(1) > 0
-    assert np.array_equal(left[~some], right[~some])
-    left, right = left[some], right[some]
-    return (left * right).sum(1) / np.linalg.norm(left, axis=1) / np.linalg.norm(right, axis=1)
-
-
 @pytest.mark.parametrize("offset", [0.0, 3.0, -3.0])
 def test_a_layer_is_its_equations(offset):
     draw = torch.Generator().manual_seed(0)
@@ -62,14 +54,14 @@ def test_8_bits_are_near(name, encoder_of):
     near = encode(into_int8(model), SENTENCES)
     assert in_8_bits(model)
     assert near.dtype == np.float32
-    assert cosines(exact, near).min() > 0.998
-    assert cosines(exact, encode(into_bfloat16(model), SENTENCES)).min() > 0.998
+    assert tiny.cosines(exact, near).min() > 0.998
+    assert tiny.cosines(exact, encode(into_bfloat16(model), SENTENCES)).min() > 0.998
 
 
 def test_the_vector_of_a_text_is_the_same_alone_and_in_a_batch(encoder_of):
     model = into_int8(encoder_of("bert"))
     alone = np.concatenate([encode(model, [text]) for text in SENTENCES])
-    assert cosines(encode(model, SENTENCES), alone).min() > 0.99999
+    assert tiny.cosines(encode(model, SENTENCES), alone).min() > 0.99999
 
 
 def test_threads_do_not_take_the_latest_states_from_each_other():

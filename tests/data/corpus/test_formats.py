@@ -43,11 +43,7 @@ READ = {
     "markup.txt": ("<script>alert(1)</script>\n&lt;b&gt;\n", ["<script>alert(1)</script>", "&lt;b&gt;"]),
     "lines.tsv": (
         'id\ttext\n1\t"The printer is dead.\n\nHelp"\r\n2\t"""no""\tand left"\n3\t"open\n',
-        [
-            "The printer is dead. Help",
-            '"no" and left',
-            '"open',
-        ],
+        ["The printer is dead. Help", '"no" and left', '"open'],
     ),
     "one.tsv": ('text\n"The printer is dead.\nHelp"\nblack\n', ["The printer is dead. Help", "black"]),
     "inches.tsv": ('text\tid\n"5 by 4\t1"\n"6" wide\t2\n', ['"5 by 4', '"6" wide']),
@@ -221,39 +217,34 @@ WIDE = 9007199254740993
 """An integer that no float holds."""
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".parquet", "rows", "columns"])
-def test_ids_of_many_digits_keep_them(suffix, read, write):
-    texts, ids = ["one", "two", "three"], [WIDE, 1234567890123456789, 5]
-    table = {"text": texts, "id": ids}
-    rows = [{"text": text, "id": number} for text, number in zip(texts, ids, strict=True)]
-    if suffix == "rows":
-        source = rows
-    elif suffix == "columns":
-        source = table
-    elif suffix == ".jsonl":
-        source = write("x.jsonl", jsonl_bytes(rows))
-    elif suffix == ".parquet":
-        source = write("x.parquet", parquet_bytes(**table))
-    else:
-        sign = "\t" if suffix == ".tsv" else ","
-        source = write(
-            f"x{suffix}", "\n".join(sign.join(map(str, row.values())) for row in [{"text": "text", "id": "id"}, *rows])
-        )
-    found = read(source, metadata_columns="id").input_rows.describe(np.arange(3))["id"]
+def source_of(kind, rows, write):
+    """Rows of texts and ids as a file of a kind, or as a table in memory."""
+    table = {name: [row[name] for row in rows] for name in ("text", "id")}
+    if kind in ("rows", "columns"):
+        return rows if kind == "rows" else table
+    if kind == ".jsonl":
+        return write("x.jsonl", jsonl_bytes(rows))
+    if kind == ".parquet":
+        return write("x.parquet", parquet_bytes(**table))
+    sign = "\t" if kind == ".tsv" else ","
+    return write(
+        f"x{kind}", "\n".join(sign.join(map(str, cells)) for cells in (table, *(row.values() for row in rows)))
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "ids"),
+    [
+        *((kind, [WIDE, 1234567890123456789, 5]) for kind in (".csv", ".tsv", ".jsonl", ".parquet", "rows", "columns")),
+        *((kind, [WIDE, 1.5]) for kind in (".csv", ".jsonl", "rows", "columns")),
+    ],
+    ids=str,
+)
+def test_ids_are_as_they_were_written_however_many_digits_they_have(kind, ids, read, write):
+    rows = [{"text": f"text {row}", "id": number} for row, number in enumerate(ids)]
+    corpus = read(source_of(kind, rows, write), metadata_columns="id")
+    found = corpus.input_rows.describe(np.arange(len(ids)))["id"]
     assert list(map(str, found)) == list(map(str, ids))
-
-
-@pytest.mark.parametrize("suffix", [".csv", ".jsonl", "rows", "columns"])
-def test_ids_beside_a_float_are_as_they_were_written(suffix, read, write):
-    rows = [{"text": "one", "id": WIDE}, {"text": "two", "id": 1.5}]
-    source = {
-        ".csv": lambda: write("x.csv", f"text,id\none,{WIDE}\ntwo,1.5\n"),
-        ".jsonl": lambda: write("x.jsonl", jsonl_bytes(rows)),
-        "rows": lambda: rows,
-        "columns": lambda: {name: [row[name] for row in rows] for name in ("text", "id")},
-    }[suffix]()
-    found = read(source, metadata_columns="id").input_rows.describe(np.arange(2))["id"]
-    assert list(map(str, found)) == [str(WIDE), "1.5"]
 
 
 def test_missing_values_of_rows_are_empty(read):

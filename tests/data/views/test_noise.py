@@ -6,15 +6,7 @@ from naive import noise as naive
 from naive.noise import is_subsequence, words_of
 from selfsent.data.random import make_key, uniforms
 from selfsent.data.targets import IGNORED
-from selfsent.data.views.noise import (
-    AddWords,
-    DeleteWords,
-    MaskTokens,
-    MaskWords,
-    PickWords,
-    ReplaceWords,
-    SwapWords,
-)
+from selfsent.data.views.noise import AddWords, DeleteWords, MaskTokens, MaskWords, PickWords, ReplaceWords, SwapWords
 from selfsent.data.views.tokens import Template, Tokens
 from selfsent.errors import SettingsError
 
