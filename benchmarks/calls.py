@@ -24,6 +24,8 @@ from pathlib import Path
 from typing import Any
 
 _TOPICS = "printer scanner screen keyboard mouse network router cable server disk".split()
+_SYLLABLES = "ba de fi go hu ka le mi no pu".split()
+"""Of the names of rooms: numbers alone would make the sentences a template, of which an exam asks nothing."""
 _STATES = "does not answer,is too slow,lost its settings,shows an error,was replaced,works again".split(",")
 
 
@@ -33,7 +35,8 @@ def write_corpus(folder: Path, documents: int = 200) -> None:
         lines = ["id,body"]
         for number in range(start, start + documents):
             topics = [_TOPICS[(number // 10**place) % 10] for place in range(3)]
-            said = [f"The {topic} {_STATES[(number + at) % 6]} in room {number}." for at, topic in enumerate(topics)]
+            room = "".join(_SYLLABLES[(number // 10**place) % 10] for place in range(3))
+            said = [f"The {topic} {_STATES[(number + at) % 6]} in room {room}." for at, topic in enumerate(topics)]
             lines.append(f'{number},"{" ".join(said)} Ticket {number} is closed."')
         (folder / f"{name}.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
 

@@ -277,7 +277,7 @@ def _exam_for_warranty(corpus: Corpus, hold_out: HoldOut, config: RunConfig) -> 
 def _keep_warranted(directory: RunDirectory, plan: Plan, exam: Exam, config: RunConfig, progress: Progress) -> None:
     """Replace the model of a run by the interpolation with its base that an exam warrants, and record it.
 
-    What was trained stays in `trained/`, so that a run that was cut short begins this again.
+    The trained model stays in `trained/`, so that an interrupted run repeats this.
 
     Args:
         directory: of a run that is trained.

@@ -23,7 +23,7 @@ DURATIONS = ("steps", "epochs", "budget")
 """The settings that set the length of training; one at a time."""
 WITHOUT_STEPS = ("max_length", "precision", "seed")
 """The settings that apply to methods without steps."""
-_MOST = 1 << 53
+_MAX_INTEGER = 1 << 53
 """Largest integer that is exact in a float."""
 _F = TypeVar("_F", bound=Callable[..., Any])
 _T = TypeVar("_T")
@@ -212,8 +212,6 @@ def _converted(value: Any, item: dataclasses.Field[Any], kinds: tuple[Any, ...])
             raise SettingsError(f"{name} is {value!r}; it must be a number")
         return value
     if isinstance(value, Integral):
-        if abs(int(value)) > _MOST:
-            raise SettingsError(f"{name} is out of range; it must be at most {_MOST:,}")
         return int(value)
     value = float(value)
     if float in kinds or not math.isfinite(value):
@@ -241,10 +239,13 @@ def check_limits(options: Any) -> None:
         value, name = getattr(options, item.name), item.name
         if value is None or value is item.default or not item.metadata:
             continue
-        value = _converted(value, item, kinds[name])
-        object.__setattr__(options, name, value)
+        if type(value) not in kinds[name] or "parse" in item.metadata:
+            value = _converted(value, item, kinds[name])
+            object.__setattr__(options, name, value)
         if isinstance(value, bool):
             continue
+        if isinstance(value, int) and abs(value) > _MAX_INTEGER:
+            raise SettingsError(f"{name} is out of range; it must be at most {_MAX_INTEGER:,}")
         if isinstance(value, float) and not math.isfinite(value):
             raise SettingsError(f"{name} is {value}; it must be a finite number")
         if value not in (allowed := choices.get(name, (value,))):

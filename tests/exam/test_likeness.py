@@ -3,7 +3,7 @@ import pytest
 from tests.naive.raking import raked
 
 from selfsent.evaluation.tasks.retrieval import RetrievalTask
-from selfsent.exam.likeness import LEAST, effective_size, look_of, looks_of, weighted_like, weights_like
+from selfsent.exam.likeness import MIN_QUERIES, effective_size, look_of, looks_of, weighted_like, weights_like
 from selfsent.lexical import Analyzer
 from selfsent.scorers.load_scorer import load_scorer
 
@@ -67,7 +67,7 @@ def test_what_real_queries_look_like_decides():
     texts = [f"text {number}" for number in range(120)]
     exam = RetrievalTask("exam", [*short, *long], texts, [{number: 1.0} for number in range(120)], of="e")
     real = RetrievalTask(
-        "mine", [f"{query} x" for query in asked(LEAST, 2)], texts, [{row: 1.0} for row in range(LEAST)]
+        "mine", [f"{query} x" for query in asked(MIN_QUERIES, 2)], texts, [{row: 1.0} for row in range(MIN_QUERIES)]
     )
     rows = dict(zip([*short, *long], range(120), strict=True))
 
@@ -96,4 +96,4 @@ def test_what_real_queries_look_like_decides():
     half = weighted.task.part([0, 1, 119])
     assert half.score(knows({*short})).score == pytest.approx(100 * 8 * share / (8 * share + 4 / 3 * (1 - share)))
     assert exam.score(knows({*short})).score == pytest.approx(25)  # as it was
-    assert weighted_like(exam, real.part(range(LEAST - 1))) is None
+    assert weighted_like(exam, real.part(range(MIN_QUERIES - 1))) is None

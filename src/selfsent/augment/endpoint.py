@@ -140,7 +140,7 @@ class Endpoint:
 
         Args:
             path: below the address.
-            question: what is sent beside the model's name.
+            question: fields sent beside the model's name.
             read: from the body to what is of use in it; None or empty where nothing is.
             largest: bytes of an answer that are read.
             retry_slow: whether a question whose answer was given up is sent again.

@@ -166,6 +166,6 @@ def _drawn(corpus: Corpus) -> list[str]:
     """Texts of a corpus, drawn at random where there are many."""
     import numpy as np
 
-    from selfsent.exam.draw import MOST
+    from selfsent.exam.draw import MAX_DOCUMENTS
 
-    return corpus.texts(np.sort(np.random.default_rng(0).permutation(len(corpus))[:MOST]))
+    return corpus.texts(np.sort(np.random.default_rng(0).permutation(len(corpus))[:MAX_DOCUMENTS]))

@@ -14,8 +14,8 @@ from selfsent.settings import format_duration, parse_duration, setting
 class Cache(Command):
     """Show what the cache folder holds of your text, and clear it.
 
-    Text that was read lies there as a table, so that it is read once; so do vectors of reranked texts. What is cleared
-    is made again when it is needed.
+    It keeps the tables of texts that were read, so that they are read once, and vectors of reranked texts. Cleared
+    entries are made again when they are needed.
     """
 
     source: str | None = setting(None, "only the text of this source, such as tickets.csv", flags=("--of",))

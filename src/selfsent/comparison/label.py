@@ -21,7 +21,7 @@ Pair = tuple[str, str]
 Pairs = NDArray[np.int64]
 KEYS = {**{str(score): score for score in range(6)}, "y": 5, "n": 0}
 """Keys of an answer, and their scores."""
-MOST = 2000
+MAX_SENTENCES = 2000
 """Maximum number of sentences to draw pairs from."""
 NEAREST = (1, 2, 4, 8, 16, 32)
 """Ranks of neighbours for pairs, by each encoder; as many pairs are random."""
@@ -29,8 +29,8 @@ STRATA = 5
 
 
 def spread_sentences(corpus: Corpus, seed: int = 0) -> list[str]:
-    """A random sample of at most MOST sentences of a corpus."""
-    rows = np.random.default_rng(seed).choice(len(corpus), min(MOST, len(corpus)), replace=False)
+    """A random sample of at most MAX_SENTENCES sentences of a corpus."""
+    rows = np.random.default_rng(seed).choice(len(corpus), min(MAX_SENTENCES, len(corpus)), replace=False)
     return corpus.texts(np.sort(rows))
 
 

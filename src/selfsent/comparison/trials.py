@@ -54,7 +54,7 @@ class Base:
 
     @cached_property
     def directory(self) -> Path:
-        """Where it lies."""
+        """Its directory."""
         return resolve(self.name)
 
 
@@ -123,7 +123,7 @@ def is_strong(directory: Path) -> bool:
 def default_methods(bases: Sequence[Base], progress: Progress) -> dict[str, dict[str, Any]]:
     """The methods compared by default, with their settings, by name.
 
-    Those that need no labels and suit one of the bases, and the default of `selfsent.train` for single sentences.
+    Methods that need no labels and suit one of the bases, and the default of `selfsent.train` for single sentences.
     """
     found: dict[str, dict[str, Any]] = {name: {"method": name} for name in CANDIDATES}
     static = [base for base in bases if is_static(base.directory)]

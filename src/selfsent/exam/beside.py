@@ -11,7 +11,7 @@ from rich.table import Table
 
 from selfsent.display import counted, listed, table_of
 from selfsent.evaluation.results import Result, Score
-from selfsent.exam.likeness import LEAST, Weighted
+from selfsent.exam.likeness import MIN_QUERIES, Weighted
 from selfsent.stats.resampling import Difference
 
 
@@ -91,7 +91,7 @@ class Beside:
         shown = [each for each in self.results if all(name in each.scores for name in names.values())]
         shown.sort(key=lambda each: -each.scores[self.judged].score)
         rows = [[each.model, *(_cell(each.scores[name]) for name in names.values())] for each in shown]
-        few = f"from {LEAST} judged queries on the exam is weighted by how they look"
+        few = f"from {MIN_QUERIES} judged queries on the exam is weighted by how they look"
         below = [self.weighted.line if self.weighted else few, self.verdict]
         return table_of(("nDCG@10 ± half of the interval", *names), rows, caption="\n".join(below))
 

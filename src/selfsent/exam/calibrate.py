@@ -15,7 +15,7 @@ from selfsent.data.corpus.sentences import split_sentences
 from selfsent.data.vector_files import VectorsFile, unit
 from selfsent.display import counted
 from selfsent.errors import DataError, SettingsError
-from selfsent.exam.draw import MOST, draw_exam
+from selfsent.exam.draw import MAX_DOCUMENTS, draw_exam
 from selfsent.exam.exam import Exam, Text
 from selfsent.index import Index
 from selfsent.index.calibration import Calibration, queries_needed, write_calibration
@@ -122,7 +122,7 @@ class Searched:
 
     Args:
         name: in messages.
-        texts: (n,) at most `MOST` of it.
+        texts: (n,) at most `MAX_DOCUMENTS` of it.
         vectors: (n, d) of these, of length 1.
         model: the encoder.
         weight: of words in the score by which texts are found.
@@ -182,7 +182,7 @@ def _of_index(
         model = model.twin()
         model.cut(index.size)
     with index.snapshot():
-        texts, vectors = index.sample(MOST)
+        texts, vectors = index.sample(MAX_DOCUMENTS)
         count, rows = len(index), index.rows
     weight, final = _weights(index.lexical_weight, lexical_weight, reranker)
 
@@ -205,7 +205,7 @@ def _of_corpus(
     if encoder is None:
         raise SettingsError("a corpus names no encoder: give `encoder`")
     model = open_encoder(encoder)
-    rows = np.arange(min(MOST, len(corpus))) * len(corpus) // min(MOST, len(corpus))
+    rows = np.arange(min(MAX_DOCUMENTS, len(corpus))) * len(corpus) // min(MAX_DOCUMENTS, len(corpus))
     texts = corpus.texts(rows)
     if file is None:
         vectors = unit(encode(model, texts, side="document"))

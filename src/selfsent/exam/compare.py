@@ -1,4 +1,4 @@
-"""Which model finds most in an exam: weights of words chosen on its dev queries, models compared on the others."""
+"""Comparison of models on an exam: weights of words chosen on its dev queries, models compared on the others."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WEIGHTS = (0.2, 0.5, 1.0, 1.5, 3.0)
 """Weights of words that are tried beside the cosine."""
 
 
-LEAST = 30
+MIN_QUERIES = 30
 """Queries about texts that a model has not read, in either half, that its score needs."""
 
 
@@ -116,7 +116,7 @@ class Examined:
 
     @property
     def verdict(self) -> str:
-        """Which ranking is best, against which others that is not decided, and why that may be doubted."""
+        """The best ranking, the others from which it cannot be told, and reasons to doubt that."""
         if self.comparison is None:
             advice = "compare others too, such as bundled or bm25, or draw an exam with `trained`"
             return f"No verdict: every model has read what is asked about. To have one, {advice}."
@@ -188,7 +188,7 @@ def chosen_weight(encoder: Scorer, task: RetrievalTask) -> float:
 
 
 def verdict(comparison: Comparison) -> str:
-    """Which ranking is best, and against which others that is not decided.
+    """The best ranking, and the others from which it cannot be told.
 
     Args:
         comparison: of rankings on the test queries; the first is the best on the dev queries.
@@ -231,7 +231,7 @@ def compare_on_exam(folder: Path, encoders: Sequence[Callable[[], Scorer]], prog
             found += [(ranking, load) for ranking in rankings_of(encoder, dev, test)]
             continue
         halves, ranking = (dev.without(read), test.without(read)), None
-        if all(half is not None and len(half.queries) >= LEAST for half in halves):
+        if all(half is not None and len(half.queries) >= MIN_QUERIES for half in halves):
             ranking = max(rankings_of(encoder, *filter(None, halves)), key=lambda each: each.dev.score)
         apart.append((Apart(encoder.name, len(read), answers, ranking), read))
     if not found:

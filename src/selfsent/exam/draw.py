@@ -16,19 +16,19 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from selfsent.data.corpus.clean import letters
+from selfsent.data.corpus.clean import letters, letters_of
 from selfsent.errors import DataError, SettingsError
 from selfsent.evaluation.hold_out import text_hashes
 from selfsent.exam.exam import KINDS, Exam, Query, Text
 from selfsent.lexical import Analyzer, language_of
 from selfsent.stats.duplicates import connected, near_duplicates
 
-MOST = 10_000
+MAX_DOCUMENTS = 10_000
 """Maximum number of documents that are searched."""
 QUERIES = 1000
 DROPPED = 0.4
 """Share of the words that query and answer share that is left out: chosen by judged answers (docs/log)."""
-_LEAST = 5
+_MIN_WORDS = 5
 """Minimum length of a sentence that is asked for, in words."""
 
 Choice = Callable[[Text, Sequence[str]], int]
@@ -43,7 +43,7 @@ def draw_exam(
     seed: int = 0,
     kept: Collection[str] | None = None,
     dropped: float = DROPPED,
-    searched: int = MOST,
+    searched: int = MAX_DOCUMENTS,
     choice: Choice | None = None,
 ) -> Exam:
     """Draw queries from documents: one from a document, each kind as often as the others as far as there are enough.
@@ -57,8 +57,8 @@ def draw_exam(
         most: queries.
         paired: titles are the other texts of pairs: they are the queries, and no part of the documents.
         seed: of the choice.
-        kept: letters of sentences; queries are drawn from documents that hold no other. What is not kept and would
-            answer as well, such as a near-duplicate, is left out.
+        kept: letters of sentences; queries are drawn from documents that hold no other. Other texts that
+            would answer as well, such as near-duplicates, are left out.
         dropped: share of the words that query and answer share that is left out of the query; real pairs stay as they
             are.
         searched: documents at most, the first in order.
@@ -200,7 +200,7 @@ def _without_others(
 
 def form_of(sentence: str) -> str:
     """A sentence's words with a letter in them: equal in sentences of a template that differ in numbers."""
-    return " ".join(word for word in map(letters, sentence.split()) if any(map(str.isalpha, word)))
+    return " ".join(word for word in letters_of(sentence.split()) if any(map(str.isalpha, word)))
 
 
 def _possible(
@@ -209,10 +209,10 @@ def _possible(
     """Possible queries for a document: the kind, the query, and the sentence to take out (none for a title)."""
     for title in text.titles[:1]:
         yield "title", title, ""
-    for sentence in [s for s in text.quoted if len(s.split()) >= _LEAST][-1:]:
+    for sentence in [s for s in text.quoted if len(s.split()) >= _MIN_WORDS][-1:]:
         yield "quote", sentence, sentence
     first, *rest = text.sentences
-    own = [s for s in text.sentences if len(s.split()) >= _LEAST and len(forms[form_of(s)]) == 1]
+    own = [s for s in text.sentences if len(s.split()) >= _MIN_WORDS and len(forms[form_of(s)]) == 1]
     if rest and first in own and first.endswith(("?", "？", "؟")):
         yield "question", first, first
     if len(text.sentences) > 2 and own:

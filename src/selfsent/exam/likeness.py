@@ -18,7 +18,7 @@ from selfsent.evaluation.tasks.retrieval import RetrievalTask
 from selfsent.lexical import Analyzer, language_of
 from selfsent.lexical.analyzer import words_of
 
-LEAST = 20
+MIN_QUERIES = 20
 """Real queries that a weighting needs."""
 _LENGTHS, _SHARES = (3, 8), (1 / 3, 2 / 3)
 """Upper ends, in words and as shares, of all classes but the last."""
@@ -60,7 +60,7 @@ def weights_like(drawn: Sequence[Look], real: Sequence[Look]) -> NDArray[np.floa
     """Weights of drawn queries, (q,), of mean 1, with which they have the real ones' share of each class.
 
     The real shares are drawn towards the drawn ones as by one query more for each class that there is, so that few real
-    queries forbid nothing. What no drawn query looks like cannot be made up for, and is left out.
+    queries forbid nothing. Real queries that no drawn query looks like cannot be made up for, and are left out.
 
     Args:
         drawn: of the exam's queries.
@@ -125,13 +125,13 @@ class Weighted:
 
 
 def weighted_like(exam: RetrievalTask, real: RetrievalTask) -> Weighted | None:
-    """An exam weighted by how real queries look; None of fewer than `LEAST`.
+    """An exam weighted by how real queries look; None of fewer than `MIN_QUERIES`.
 
     Args:
         exam: queries drawn from texts.
         real: people's queries, judged.
     """
-    if len(real.queries) < LEAST:
+    if len(real.queries) < MIN_QUERIES:
         return None
     analyzer = Analyzer(language_of(exam.documents))
     drawn, wanted = looks_of(exam, analyzer), looks_of(real, analyzer)

@@ -85,7 +85,7 @@ def price_of(load: Callable[[], Scorer], models: Sequence[str], queries: Sequenc
     """Measure the price of a search on a sample of texts and queries.
 
     Args:
-        load: gives the scorer anew, without vectors in its memory.
+        load: makes the scorer, without vectors in its memory.
         models: directories or names of the encoders in it, whose weights count as memory.
         queries: some queries.
         texts: all texts that are searched.

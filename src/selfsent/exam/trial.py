@@ -37,7 +37,7 @@ from selfsent.stats.resampling import Floats
 
 LOOKS = (0.25, 0.5, 1.0)
 """Shares of the dev queries at which a row may be stopped."""
-LEAST = 50
+MIN_QUERIES = 50
 """Queries that a look needs."""
 ENOUGH = 200
 """Texts that are not asked for, which a training needs."""
@@ -53,8 +53,8 @@ def try_plan(plan: Plan, folder: Path, train: Train, progress: Progress = SILENT
     """Try the rows of a plan on an exam, each as long as it can still win; rows that were tried before are read.
 
     A row that is dearer than the best so far is stopped where it is behind that on a quarter, half or all of the dev
-    queries, by an interval that holds for all of these looks together. What is left is asked the test queries, which
-    nobody has looked at before, so their intervals are the usual ones.
+    queries, by an interval that holds for all of these looks together. The rows that are left are asked the test
+    queries, which nobody has looked at before, so their intervals are the usual ones.
 
     Args:
         plan: rows from cheap to dear.
@@ -108,7 +108,7 @@ class _Trial:
 
     def __post_init__(self) -> None:
         order = np.random.default_rng(0).permutation(len(self.dev.queries)).tolist()
-        ends = [*(end for share in LOOKS[:-1] if (end := int(share * len(order))) >= LEAST), len(order)]
+        ends = [*(end for share in LOOKS[:-1] if (end := int(share * len(order))) >= MIN_QUERIES), len(order)]
         self.prefixes = [self.dev.part(order[:end]) for end in ends]
         """The dev queries of each look, in a drawn order."""
         self.parts = [*(self.dev.part(order[a:b]) for a, b in pairwise([0, *ends])), self.test]

@@ -13,7 +13,7 @@ class RowsInUse:
     """Some rows of a table as a parameter of their own, which is trained in place of the table.
 
     A corpus holds a fifth of the words of a large table, but gradients, their norm, moments and steps are computed for
-    all rows. Those of a row without a text are zero, so that without weight decay it stays as it is.
+    all rows. The gradients of a row without a text are zero, so that without weight decay it is unchanged.
 
     Args:
         weight: (n, d) the table, which is kept in step.

@@ -20,7 +20,7 @@ CHANGED = 4
 
 
 def queries_needed(answer_rate: float) -> int:
-    """The least number of calibration scores for which a cut-off with this answer rate is finite.
+    """The minimum number of calibration scores for which a cut-off with this answer rate is finite.
 
     Examples:
         >>> queries_needed(0.9)

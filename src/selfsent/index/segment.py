@@ -1,4 +1,4 @@
-"""A segment version of an index: locked for writing, and written anew, with the IVF of its vectors."""
+"""A segment version of an index: locked for writing, and rewritten with the IVF of its vectors."""
 
 from __future__ import annotations
 

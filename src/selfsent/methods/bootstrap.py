@@ -190,7 +190,10 @@ _FAITHFUL = {
 }
 """Differences of the authors' code to their paper."""
 
-Bootstrap.method = Method("bootstrap", Bootstrap, BootstrapLearner).replace(
+Bootstrap.method = Method(
+    "bootstrap",
+    Bootstrap,
+    BootstrapLearner,
     published=Settings(batch_size=64, learning_rate=5e-4, epochs=1, schedule="linear", weight_decay=0.01, epsilon=1e-6),
     defaults=Settings(batch_size=64, learning_rate=3e-4, epochs=1),
     large_learning_rate=5e-5,

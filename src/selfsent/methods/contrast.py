@@ -114,7 +114,7 @@ def nt_xent(pairs: Sequence[Tensor], targets: Sequence[Tensor], temperature: flo
         pairs: two tensors (n, d): the vectors that search for the second view, made of the first; and the reverse.
         targets: two tensors (n, d): vectors of the first and of the second view, to be found; `pairs` with one network.
         temperature: τ.
-        views: the two views. What z was made from is no candidate, as no equal text is.
+        views: the two views. The text that z was made from is no candidate, and nor is any equal text.
 
     Returns:
         A float32 scalar, the sum over 2n cross-entropies, each of one positive and 2(n − 1) negatives.

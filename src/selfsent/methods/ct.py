@@ -146,15 +146,30 @@ class InBatchTensionLearner(TwinLearner):
         return Loss(total / 2, len(one))
 
 
-CT.method = Method("ct", CT, TensionLearner).replace(
+CT.method = Method(
+    "ct",
+    CT,
+    TensionLearner,
     published=Settings(
-        batch_size=16, learning_rate=1e-5, steps=50_000, schedule="step", warmup=0, max_length=200
-    ).replace(optimizer="rmsprop", alpha=0.9, epsilon=1e-7, clip=0),
+        batch_size=16,
+        learning_rate=1e-5,
+        steps=50_000,
+        schedule="step",
+        warmup=0,
+        max_length=200,
+        optimizer="rmsprop",
+        alpha=0.9,
+        epsilon=1e-7,
+        clip=0,
+    ),
     defaults=Settings(batch_size=16, learning_rate=2e-4, epochs=1),
     large_learning_rate=1e-5,
 )
 
-CTInBatch.method = Method("ct-inbatch", CTInBatch, InBatchTensionLearner).replace(
+CTInBatch.method = Method(
+    "ct-inbatch",
+    CTInBatch,
+    InBatchTensionLearner,
     published=Settings(batch_size=16, learning_rate=5e-5, epochs=1, schedule="linear", warmup=0, max_length=75),
     large_learning_rate=5e-5,
     presets={"published": {"dropout_in": "kept"}},

@@ -36,7 +36,9 @@ class MLM(MethodOptions):
 
     ratio: float = setting(0.15, "share of the tokens to predict", above=0.0, maximum=1.0)
     embedding_rate: float = setting(1.0, "rate of the embeddings, as a share of the learning rate", minimum=0.0)
-    span: int = setting(1, "most neighbouring sentences of a document that are read as one text", minimum=1)
+    span: int = setting(
+        1, "maximum number of neighbouring sentences of a document that are read as one text", minimum=1
+    )
 
     def views(self) -> tuple[View, ...]:
         """The masked sentence, among its neighbours."""
@@ -82,7 +84,10 @@ class MaskedLearner(Learner):
         return self.at_rate(rate, tables, super().parameter_groups(settings))
 
 
-MLM.method = Method("mlm", MLM, MaskedLearner).replace(
+MLM.method = Method(
+    "mlm",
+    MLM,
+    MaskedLearner,
     published=Settings(batch_size=8, learning_rate=5e-5, steps=100_000, schedule="constant", warmup=0),
     defaults=Settings(batch_size=32, learning_rate=1e-4, epochs=1),
     large_learning_rate=5e-5,
@@ -173,7 +178,10 @@ class DenoisingLearner(Learner):
         return Loss(head_cross_entropy(head, states, read.targets), read.tokens)
 
 
-TSDAE.method = Method("tsdae", TSDAE, DenoisingLearner).replace(
+TSDAE.method = Method(
+    "tsdae",
+    TSDAE,
+    DenoisingLearner,
     pooling="cls",
     published=Settings(batch_size=8, learning_rate=3e-5, steps=100_000, schedule="constant", warmup=0),
     defaults=Settings(batch_size=32, learning_rate=1e-3, epochs=1),

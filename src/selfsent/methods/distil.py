@@ -187,7 +187,10 @@ class DistilLearner(Learner):
         return similarity_loss(F.normalize(student, dim=-1), teacher, scale) + (forth + back) / 2
 
 
-Distil.method = Method("distil", Distil, DistilLearner).replace(
+Distil.method = Method(
+    "distil",
+    Distil,
+    DistilLearner,
     published=Settings(batch_size=64, learning_rate=2e-5, epochs=5, warmup=10_000, weight_decay=0.01, epsilon=1e-6),
     presets={"published": {"objective": "mse"}},
     supervised=True,

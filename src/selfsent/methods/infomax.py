@@ -105,7 +105,10 @@ class InfomaxLearner(Learner):
         return Loss(total, packed.tokens if self.options.average == "token" else len(packed))
 
 
-InfoMax.method = Method("infomax", InfoMax, InfomaxLearner).replace(
+InfoMax.method = Method(
+    "infomax",
+    InfoMax,
+    InfomaxLearner,
     published=Settings(batch_size=32, learning_rate=1e-6, epochs=1),
     defaults=Settings(batch_size=32, learning_rate=5e-4, epochs=1),
     static=None,

@@ -220,7 +220,10 @@ class LeastSquaresLearner(Learner):
         return begin
 
 
-LeastSquares.method = Method("least-squares", LeastSquares, LeastSquaresLearner).replace(
+LeastSquares.method = Method(
+    "least-squares",
+    LeastSquares,
+    LeastSquaresLearner,
     defaults=ONE_PASS.replace(max_length=512),
     static=ONE_PASS.replace(max_length=512),
     default_base="bundled",

@@ -203,7 +203,10 @@ class ZScoreLearner(WhiteningLearner):
         self.model.put_affine(scale.diag(), -scale * moments.mean)
 
 
-Whitening.method = Method("whitening", Whitening, WhiteningLearner).replace(
+Whitening.method = Method(
+    "whitening",
+    Whitening,
+    WhiteningLearner,
     defaults=ONE_PASS,
     large_learning_rate=ONE_PASS.learning_rate,
     static=ONE_PASS,
@@ -313,7 +316,10 @@ _PUBLISHED = Settings(
     batch_size=64, learning_rate=1e-3, epochs=1, schedule="constant", warmup=0, max_length=64
 ).replace(weight_decay=0.01, epsilon=1e-6)
 
-Flow.method = Method("flow", Flow, FlowLearner).replace(
+Flow.method = Method(
+    "flow",
+    Flow,
+    FlowLearner,
     published=_PUBLISHED,
     defaults=_PUBLISHED.replace(max_length=128),
     large_learning_rate=1e-3,

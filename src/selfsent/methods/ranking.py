@@ -196,7 +196,10 @@ class RankingLearner(Learner):
         return Loss(total, len(text))
 
 
-MNRL.method = Method("mnrl", MNRL, RankingLearner).replace(
+MNRL.method = Method(
+    "mnrl",
+    MNRL,
+    RankingLearner,
     published=Settings(batch_size=128, learning_rate=2e-5, epochs=1, weight_decay=0.01, epsilon=1e-6, max_length=75),
     supervised=True,
 )
@@ -209,7 +212,10 @@ GPL.method = MNRL.method.replace(
     compared=False,
 )
 
-Neighbours.method = Method("neighbours", Neighbours, RankingLearner).replace(
+Neighbours.method = Method(
+    "neighbours",
+    Neighbours,
+    RankingLearner,
     published=Settings(batch_size=64, learning_rate=2e-5, epochs=1),
     defaults=MNRL.method.defaults.replace(max_length=64),
     static_whiten=0.1,

@@ -115,7 +115,10 @@ class Sent2VecLearner(Learner):
         return None if self.training else torch.Generator(self.model.device).manual_seed(0)
 
 
-Sent2Vec.method = Method("sent2vec", Sent2Vec, Sent2VecLearner).replace(
+Sent2Vec.method = Method(
+    "sent2vec",
+    Sent2Vec,
+    Sent2VecLearner,
     # Theirs are single sentences at a rate of 0.2, by plain gradient descent in several threads.
     published=Settings(batch_size=1, learning_rate=0.2, epochs=9, warmup=0, optimizer="sgd", clip=0.0),
     defaults=Settings(batch_size=128, learning_rate=0.004, epochs=15, max_length=64),

@@ -61,7 +61,10 @@ class SimCSELearner(Learner):
         return Loss(ranking_loss(u, [v], views[0], views[1:], 1 / self.options.temperature), len(u))
 
 
-SimCSE.method = Method("simcse", SimCSE, SimCSELearner).replace(
+SimCSE.method = Method(
+    "simcse",
+    SimCSE,
+    SimCSELearner,
     pooling="cls",
     published=Settings(batch_size=64, learning_rate=3e-5, epochs=1, schedule="linear", warmup=0, max_length=32),
     large_learning_rate=3e-5,

@@ -170,7 +170,10 @@ class TripletLearner(Learner):
         return Loss(F.triplet_margin_loss(a, p, n, self.options.margin, reduction="sum"), len(a))
 
 
-Softmax.method = Method("softmax", Softmax, SoftmaxLearner).replace(
+Softmax.method = Method(
+    "softmax",
+    Softmax,
+    SoftmaxLearner,
     published=Settings(batch_size=16, learning_rate=2e-5, epochs=1, weight_decay=0.01, epsilon=1e-6),
     defaults=Settings(batch_size=16, learning_rate=1e-4, epochs=1),
     supervised=True,
@@ -273,7 +276,10 @@ class CrossEncoderLearner(Learner):
         super().save(directory)
 
 
-CrossEncoder.method = Method("cross-encoder", CrossEncoder, CrossEncoderLearner).replace(
+CrossEncoder.method = Method(
+    "cross-encoder",
+    CrossEncoder,
+    CrossEncoderLearner,
     pooling="cls",
     published=Settings(batch_size=32, learning_rate=2e-5, epochs=3, weight_decay=0.01, epsilon=1e-6),
     defaults=Settings(batch_size=16, learning_rate=1e-4, epochs=4),

@@ -25,7 +25,7 @@ ALPHA = 0.65
 MARGIN = 1.1
 """Range of the states relative to the measured one."""
 LEVELS = 255
-LEAST = 0.999
+MIN_COSINE = 0.999
 """Mean cosine to the float32 vectors of the random texts below which an encoder is not left in 8 bits."""
 
 
@@ -103,11 +103,11 @@ class Int8Linear(nn.Module):
 
 
 @torch.inference_mode()
-def into_int8(model: Encoder, min_cosine: float = LEAST) -> Encoder:
+def into_int8(model: Encoder, min_cosine: float = MIN_COSINE) -> Encoder:
     """Switch some products of an encoder on a CPU to 8 bits, for inference only.
 
     These are the linear layers with more outputs than inputs, layers that read the same states taken together: mostly
-    queries, keys and values, and the first of a feed-forward part. What these read comes from a norm, so its range
+    queries, keys and values, and the first of a feed-forward part. Their inputs come from a norm, so their range
     hardly depends on the text and is measured on random tokens; the range is moved from channels of the states to the
     weights as in SmoothQuant (Xiao et al. 2023). The others, whose range does depend on the text, stay as they are.
 
@@ -146,7 +146,7 @@ def _weight(layer: Any) -> Tensor:
 
 
 def _read_together(model: Encoder, examples: Packed) -> tuple[Tensor, list[tuple[list[str], Tensor, Tensor]]]:
-    """Vectors of examples; names of layers that read the same states, and least and most of each channel of these."""
+    """Vectors of examples; names of layers that read the same states, and the range of each channel of these."""
     read: dict[str, list[int]] = defaultdict(list)
     ranges: list[Tensor] = []
     latest: Tensor | None = None

@@ -49,7 +49,7 @@ def put_lora(model: Encoder, rank: int, base: str) -> None:
     An adapter that came with the base and was kept is trained on instead.
 
     Args:
-        model: the encoder. What follows the transformer is trained as ever.
+        model: the encoder. Modules after the transformer are trained as ever.
         rank: r.
         base: name of the transformer for plain sentence-transformers, for an adapter that is saved.
 

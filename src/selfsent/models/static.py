@@ -121,7 +121,7 @@ class StaticEncoder(Encoder):
     pooling = "mean"
     _pooling_index = 0  # the table computes the mean itself
     rows: RowsInUse | None = None
-    """What is trained in place of the table, during a run that trains some of its rows."""
+    """The rows trained in place of the table, during a run that trains some of its rows."""
 
     def __init__(self, sentence_transformer: Any) -> None:
         super().__init__(sentence_transformer)

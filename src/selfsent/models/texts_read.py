@@ -34,10 +34,10 @@ FILE = "texts_read.npy"
 MOSTLY = 0.5
 """Share of the sentences of a document from which on it counts as read."""
 _BATCH = 8192
-_TITLE = 20
-"""Words of a title without a full stop at most."""
-_LEAST = 4
-"""Words of the end of a sentence at least."""
+_MAX_TITLE = 20
+"""Maximum length of a title without a full stop, in words."""
+_MIN_WORDS = 4
+"""Minimum length of the end of a sentence, in words."""
 
 Hashes = NDArray[np.uint32]
 
@@ -159,7 +159,7 @@ def _hash_sentences(documents: Sequence[str], joined: bool) -> tuple[Hashes, NDA
     compared, owners, ends = list[str](), list[int](), list[bool]()
     for number, sentences in enumerate(split_texts(documents)):
         words = sentences[0].split() if joined and sentences else []
-        cut = [" ".join(words[start:]) for start in range(1, min(_TITLE, len(words) - _LEAST) + 1)]
+        cut = [" ".join(words[start:]) for start in range(1, min(_MAX_TITLE, len(words) - _MIN_WORDS) + 1)]
         parts = [*sentences[:1], *cut, *sentences[1:]]
         compared += parts
         owners += [number] * len(parts)

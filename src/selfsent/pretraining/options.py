@@ -46,7 +46,9 @@ class Options(VocabularyOptions):
     heads: int = setting(4, "attention heads in a layer", minimum=1)
     feed_forward: int = setting(1024, "width of the feed-forward layers", minimum=1)
     ratio: float = setting(0.2, "share of the tokens to predict", above=0.0, maximum=0.9)
-    span: int = setting(8, "most neighbouring sentences of a document that are read as one text", minimum=1)
+    span: int = setting(
+        8, "maximum number of neighbouring sentences of a document that are read as one text", minimum=1
+    )
     embedding_rate: float = setting(0.05, "rate of the embeddings, as a share of the learning rate", minimum=0.0)
 
     def __post_init__(self) -> None:

@@ -65,7 +65,7 @@ def pretrain(
         The run.
 
     Raises:
-        SelfsentError: what is wrong with the corpus, the settings or the run directory, in one line.
+        SelfsentError: a fault in the corpus, the settings or the run directory, in one line.
 
     Examples:
         >>> run = pretrain("corpus.txt", "runs/base", budget=3600)
@@ -118,7 +118,7 @@ def make_table(
         The directory of the table, which sentence-transformers loads.
 
     Raises:
-        SelfsentError: what is wrong with corpus, tokenizer, options or directory, in one line.
+        SelfsentError: a fault in the corpus, tokenizer, options or directory, in one line.
 
     Examples:
         >>> base = make_table("tickets.txt", "table")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from selfsent.display import shortened
 from selfsent.errors import SettingsError
 
-MOST = 10_000
+MAX_POINTS = 10_000
 """Largest number of dots."""
 SEARCHED = 20_000
 """Texts that the search box of a page finds, with and without a dot."""
@@ -28,10 +28,12 @@ def check_points(count: int) -> None:
     """Check a number of dots.
 
     Raises:
-        SettingsError: neither 0 nor between FEW and MOST.
+        SettingsError: neither 0 nor between FEW and MAX_POINTS.
     """
-    if count and not FEW <= count <= MOST:
-        raise SettingsError(f"map_points is {count}; it must be 0, or at least {FEW} and at most {MOST:,} sentences")
+    if count and not FEW <= count <= MAX_POINTS:
+        raise SettingsError(
+            f"map_points is {count}; it must be 0, or at least {FEW} and at most {MAX_POINTS:,} sentences"
+        )
 
 
 def sample(rows: NDArray[np.int64], count: int, seed: int = 0) -> NDArray[np.int64]:

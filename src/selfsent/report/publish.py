@@ -17,7 +17,7 @@ _FILE = re.compile(
     r"(\w*config\w*|modules|\w*tokenizer\w*|special_tokens_map|added_tokens|vocab|search|model.safetensors.index)\.json"
     r"|[\w-]+\.safetensors|(vocab|merges)\.txt|(sentencepiece\.bpe|spiece|tokenizer)\.model"
 )
-"""Names of the files of a model: whatever else lies in its directory stays here."""
+"""Names of the files of a model; others in its directory are not published."""
 _FOLDER = re.compile(r"(?<![\w./:])(?:/|~/|[A-Za-z]:\\)(?:[^\s/\\`|<>]+[/\\])+")
 _STATUS = {
     **dict.fromkeys((401, 403), "the hub refuses the token: log in with `hf auth login`, or set HF_TOKEN"),

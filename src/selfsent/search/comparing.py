@@ -69,7 +69,7 @@ class Comparison:
     """The comparison of the texts of a corpus, each with those that are preferred to it.
 
     Args:
-        stars: which text each one joined, by place in the order.
+        stars: the text that each one joined, by place in the order.
         similarity: of the corpus, with vectors or by words alone.
         order: (n,) the texts in the order of preference.
         threshold: minimum similarity of a copy.

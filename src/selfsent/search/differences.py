@@ -110,7 +110,7 @@ def is_guarded(one: str, other: str, guards: Sequence[Guard], names: Container[s
         one: a text.
         other: the other one.
         guards: changes that are forbidden.
-        names: those of the corpus (see `names_in`), for `names`.
+        names: names in the corpus (see `names_in`), for `names`.
 
     Examples:
         >>> is_guarded("room 42", "room 43", ["numbers"]), is_guarded("room 42 now", "room 42", ["numbers"])

@@ -19,7 +19,7 @@ MAX_LISTS, POINTS = 4096, 64
 NEIGHBOURS, SAMPLE = 10, 256
 """Neighbours and sample size of the recall."""
 _ITERATIONS, _MOST_POINTS = 20, 256
-"""Iterations of k-means, and most vectors for each of its centroids."""
+"""Iterations of k-means, and maximum number of vectors for each of its centroids."""
 _SAME = 1e-5
 """Rounding error between two computations of the cosine of 16-bit vectors."""
 

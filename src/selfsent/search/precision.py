@@ -189,7 +189,7 @@ def threshold_for(
     """`choose_threshold` by the neighbours of a sample.
 
     Where most of what is above the threshold has words in another order, words alone tell no copies: such pairs are no
-    copies then, and the threshold is chosen anew.
+    copies then, and the threshold is chosen again.
     """
     chance = expected_by_chance(neighbours.scores, _STEPS)
     has_copy = neighbours.scores[:, :1] >= _STEPS - ROUNDING

@@ -1,4 +1,4 @@
-"""Which kinds of words a model's similarities hang on: TSDAE's figures 4 and 7 (Wang et al. 2021, section 7.2)."""
+"""The kinds of words that a model's similarities depend on: TSDAE's figures 4 and 7 (Wang et al. 2021, section 7.2)."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ NDCG_AT, MRR_AT, RECALL_AT, DEPTH = 10, 10, 100, 1000
 """Cutoff rank of each metric; DEPTH is for the mean average precision, as in BEIR."""
 BLOCK = 1 << 24  # scores held at once: 64 MiB of float32
 SEARCH = "search"  # name of the known-item score
-MOST = 10_000  # texts to search from a corpus of pairs; answers are always included
+MAX_TEXTS = 10_000  # texts to search from a corpus of pairs; answers are always included
 _DISCOUNTS = 1 / np.log2(np.arange(2, 2 + NDCG_AT))
 _TITLE = 4
 """Maximum length in words of a title that the rest may repeat; a longer repetition is a copy."""
@@ -274,7 +274,7 @@ def first_finds_rest(documents: Sequence[Sequence[str]]) -> KnownItemTask:
     return KnownItemTask(relation, [long[row][1] for row in kept], answers)
 
 
-def text_finds_partner(pairs: Corpus, rows: NDArray[np.int64], max_texts: int = MOST) -> KnownItemTask:
+def text_finds_partner(pairs: Corpus, rows: NDArray[np.int64], max_texts: int = MAX_TEXTS) -> KnownItemTask:
     """The first text of each given row must find its partners among the second texts of all rows.
 
     Args:

@@ -75,7 +75,7 @@ def predicts_by_decoder(config: Any) -> bool:
 def new_head(transformer: Any) -> LanguageModelHead:
     """A head with fresh weights for a transformer that came without one.
 
-    That of a causal model is tied to the word embeddings, so that it needs no training of its own; a separate
+    The head of a causal model is tied to the word embeddings, so that it needs no training of its own; a separate
     output matrix in the checkpoint is ignored.
 
     Raises:
