@@ -27,18 +27,13 @@ def recipe(tmp_path, base_of):
 @pytest.fixture
 def mirror(tmp_path):
     """A data set of argument pairs on two topics."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     sentences = tiny.make_sentences(80, seed=5)
-    rows = {
-        "topic": ["tea", "coffee"] * 20,
-        "sentence1": sentences[:40],
-        "sentence2": sentences[40:],
-        "label": ["SS"] * 40,
-        "score": [float(number % 3) for number in range(40)],
-    }
-    place = tmp_path / "mirror" / "argument-similarity" / "ukp_aspect"
-    place.mkdir(parents=True)
-    pq.write_table(pa.table(rows), place / "all.parquet")
+    tiny.write_parquet(
+        tmp_path / "mirror" / "argument-similarity" / "ukp_aspect" / "all.parquet",
+        topic=["tea", "coffee"] * 20,
+        sentence1=sentences[:40],
+        sentence2=sentences[40:],
+        label=["SS"] * 40,
+        score=[float(number % 3) for number in range(40)],
+    )
     return tmp_path / "mirror"

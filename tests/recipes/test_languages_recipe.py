@@ -35,9 +35,6 @@ evaluate: tatoeba-de
 @pytest.fixture
 def mirror(tmp_path, monkeypatch):
     """Pairs of two languages; the German ones hold two pairs of the test set."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     monkeypatch.setenv("SELFSENT_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("SELFSENT_DATA", raising=False)
     sentences = tiny.make_sentences(90, seed=3)
@@ -47,8 +44,7 @@ def mirror(tmp_path, monkeypatch):
         "parallel/en-de/tatoeba_test": {"en": english[:2], "de": german[:2]},
         "parallel/en-tr/train": {"en": english[5:], "tr": turkish[5:]},
     }.items():
-        (tmp_path / "mirror" / name).parent.mkdir(parents=True, exist_ok=True)
-        pq.write_table(pa.table(columns), tmp_path / "mirror" / f"{name}.parquet")
+        tiny.write_parquet(tmp_path / "mirror" / f"{name}.parquet", **columns)
     return tmp_path / "mirror"
 
 

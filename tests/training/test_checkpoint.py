@@ -1,15 +1,10 @@
 import pytest
 import torch
 
+import tiny
 from selfsent.errors import TrainingError
 from selfsent.files import sweep_half_written
-from selfsent.training.checkpoint import (
-    BestCheckpoint,
-    load_checkpoint,
-    progress_in,
-    restore,
-    save_checkpoint,
-)
+from selfsent.training.checkpoint import BestCheckpoint, load_checkpoint, progress_in, restore, save_checkpoint
 
 
 class Learner(torch.nn.Module):
@@ -99,9 +94,7 @@ def test_the_best_is_put_back(kept):
 def test_a_damaged_one_is_named_and_not_used(kept, name):
     best, learner, weights = kept
     file = best.directory / name
-    data = bytearray(file.read_bytes())
-    data[-3] ^= 1
-    file.write_bytes(bytes(data))
+    tiny.flip_bit(file)
     with pytest.raises(TrainingError, match=r"best is damaged, and the model of the best score is lost: remove it"):
         best.put_back(learner)
     assert not torch.equal(learner.weight, weights)

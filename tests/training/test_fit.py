@@ -66,7 +66,6 @@ def test_only_static_embeddings_are_whitened_after_neighbours_by_default(method,
         ({"tempreture": 1}, "simcse has no option 'tempreture'; did you mean 'temperature'"),
         ({"zzz": 1}, "simcse has no option 'zzz'; there are accumulate, "),
         ({"ratio": 0.3}, "simcse has no option 'ratio'; it is an option of tsdae, mlm$"),
-        ({"preset": "papers"}, "simcse has no settings 'papers'; it has published"),
         ({"accumulate": 2}, "`accumulate` cuts it: give mini_batch_size instead, or lower"),
         ({"dropout": 1.0}, "dropout is 1.0"),
         ({"whiten": 2}, "whiten is 2; it must be at most 1.0"),
@@ -99,8 +98,6 @@ def test_a_batch_may_be_cut_where_its_sentences_are_not_compared(objective, alon
 
 
 def test_the_config_names_everything_that_decides(corpus, base_of):
-    import numpy as np
-
     first, second = (base_of("bert", **kind) for kind in ({}, {"initializer_range": 0.5}))
     plans = [Plan.resolve(get_method("mlm"), base) for base in (first, second)]
     one, other = (config_of(plan, corpus, np.arange(90)) for plan in plans)

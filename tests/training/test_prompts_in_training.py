@@ -12,6 +12,8 @@ from selfsent import train
 from selfsent.data.corpus import read_corpus
 from selfsent.data.tokenizing import seam
 from selfsent.errors import RunError, SettingsError
+from selfsent.methods.denoising import DenoisingLearner
+from selfsent.methods.distil import DistilLearner
 from selfsent.methods.ranking import RankingLearner
 from selfsent.models.encoding import encode
 from selfsent.models.loading import load_encoder
@@ -33,16 +35,14 @@ BASES = {
 def prompted(base, directory, prompts, include_prompt=True, splits=None):
     """A base with prompts in its configuration, and perhaps other rules for the beginning of a word."""
     load_encoder(base).save(directory)
-    about = directory / "config_sentence_transformers.json"
-    about.write_text(json.dumps({**json.loads(about.read_text()), "prompts": prompts}))
+    tiny.change_json(directory / "config_sentence_transformers.json", prompts=prompts)
     if splits:
         file = directory / "tokenizer.json"
         tokenizer = json.loads(file.read_text())
         tokenizer["pre_tokenizer"] |= splits
         file.write_text(json.dumps(tokenizer))
     if not include_prompt:
-        about = directory / "1_Pooling" / "config.json"
-        about.write_text(json.dumps({**json.loads(about.read_text()), "include_prompt": False}))
+        tiny.change_json(directory / "1_Pooling" / "config.json", include_prompt=False)
     return directory
 
 
@@ -52,19 +52,26 @@ def pairs():
 
 
 @pytest.fixture
-def seen(monkeypatch):
+def seen_by(monkeypatch):
+    """The batches that learners of a class get."""
+
+    def of(kind):
+        found, forward = [], kind.forward
+
+        def recorded(self, views, labels=None):
+            found.extend(views)
+            return forward(self, views, labels)
+
+        monkeypatch.setattr(kind, "forward", recorded)
+        return found
+
+    return of
+
+
+@pytest.fixture
+def seen(seen_by):
     """The batches that learners of ranking losses get."""
-    found, forward = [], RankingLearner.forward
-    monkeypatch.setattr(
-        RankingLearner, "forward", lambda self, views, labels=None: found.extend(views) or forward(self, views, labels)
-    )
-    return found
-
-
-def peer_of(directory):
-    from sentence_transformers import SentenceTransformer
-
-    return SentenceTransformer(str(directory), device="cpu", local_files_only=True)
+    return seen_by(RankingLearner)
 
 
 def lists_of(packed):
@@ -99,7 +106,7 @@ def test_training_reads_what_encoding_reads(kind, base_of, pairs, seen, tmp_path
     cut = {"pooling": None} if name == tiny.STATIC else {"max_length": 24}
     train(pairs, "mnrl", base, tmp_path / "run", **{**RUN, **cut})
     model = tmp_path / "run" / "model"
-    peer = peer_of(model)
+    peer = tiny.peer(model)
     if name != tiny.STATIC:
         peer.max_seq_length = 24
     for view, (method, texts) in enumerate((("encode_query", LINES[:24]), ("encode_document", LINES[24:]))):
@@ -116,7 +123,7 @@ def test_tokens_of_a_prompt_are_left_out_of_the_pooling_as_in_encoding(pooling, 
     encoder.save(tmp_path / "plain")
     base = prompted(tmp_path / "plain", tmp_path / "base", PROMPTS, include_prompt=False)
     train(pairs, "mnrl", base, tmp_path / "run", **{**RUN, "pooling": None, "mini_batch_size": 3})
-    peer, trained = peer_of(tmp_path / "run" / "model"), load_encoder(tmp_path / "run" / "model").eval()
+    peer, trained = tiny.peer(tmp_path / "run" / "model"), load_encoder(tmp_path / "run" / "model").eval()
     assert not peer[1].include_prompt
     for side, view, theirs in (("query", seen[0], peer.encode_query), ("document", seen[1], peer.encode_document)):
         texts = LINES[:24] if side == "query" else LINES[24:]
@@ -137,7 +144,7 @@ def test_views_of_documents_are_queries_and_what_they_ask_for(base_of, tmp_path,
         seen.clear()
         changes = {**RUN, "positives": positives, "keep_base": 0}
         train(documents, "neighbours", base, tmp_path / positives, **changes)
-        peer = peer_of(tmp_path / positives / "model")
+        peer = tiny.peer(tmp_path / positives / "model")
         assert peer.default_prompt_name == "STS"
         begun = {"query": "ba du ka ", "document": "fi ", "symmetric": "lu lu "}
         for view, side in zip(seen, sides, strict=False):
@@ -160,13 +167,8 @@ def test_equal_texts_are_no_negatives_whatever_stands_before_them(base_of, tmp_p
     assert lists_of(queries)[0] not in lists_of(documents)
 
 
-def test_words_to_predict_have_no_prompt(base_of, tmp_path, monkeypatch):
-    from selfsent.methods.denoising import DenoisingLearner
-
-    found, forward = [], DenoisingLearner.forward
-    monkeypatch.setattr(
-        DenoisingLearner, "forward", lambda self, views, labels=None: found.extend(views) or forward(self, views)
-    )
+def test_words_to_predict_have_no_prompt(base_of, tmp_path, seen_by):
+    found = seen_by(DenoisingLearner)
     base = prompted(base_of("bert"), tmp_path / "base", PROMPTS)
     train(LINES, "tsdae", base, tmp_path / "run", **RUN)
     damaged, whole = ({tuple(ids[1:3]) for ids in lists_of(view)} for view in found[:2])
@@ -179,11 +181,7 @@ def test_words_to_predict_have_no_prompt(base_of, tmp_path, monkeypatch):
     [
         ({}, None, Prompts()),
         ({"query": "q", "document": "d", "other": "o"}, "other", Prompts("q", "d", "o")),
-        (
-            {"query": "q", "passage": "p", "STS": "s"},
-            None,
-            Prompts("q", "p", "s"),
-        ),  # nomic-embed-text-v2
+        ({"query": "q", "passage": "p", "STS": "s"}, None, Prompts("q", "p", "s")),  # nomic-embed-text-v2
         ({"query": "q", "document": "p"}, None, Prompts("q", "p", "q")),  # E5
         ({"query": "q", "document": ""}, None, Prompts("q", "", "")),  # Qwen3-Embedding, bge, arctic
         ({"query": "q", "document": "d"}, "document", Prompts("q", "d", "d")),
@@ -198,7 +196,7 @@ def test_prompts_are_recorded_saved_and_kept_when_a_run_goes_on(base_of, pairs, 
     base, output = prompted(base_of("bert"), tmp_path / "base", PROMPTS), tmp_path / "run"
     run = train(pairs, "mnrl", base, output, **RUN, query_prompt="mo ")
     assert run.record["config"]["prompts"] == {"query": "mo ", "document": "fi ", "symmetric": "lu lu "}
-    peer = peer_of(output / "model")
+    peer = tiny.peer(output / "model")
     assert (peer.prompts["query"], peer.prompts["document"]) == ("mo ", "fi ")
     assert peer.default_prompt_name == "STS"
     record = json.loads((output / "run.json").read_text())
@@ -207,7 +205,7 @@ def test_prompts_are_recorded_saved_and_kept_when_a_run_goes_on(base_of, pairs, 
     with pytest.raises(RunError, match="cannot be resumed: prompts query was mo , now ba du ka"):
         train(pairs, "mnrl", base, output, **RUN, resume=True)
     train(pairs, "mnrl", base, tmp_path / "none", **RUN, prompts=False)
-    peer = peer_of(tmp_path / "none" / "model")
+    peer = tiny.peer(tmp_path / "none" / "model")
     assert (peer.prompts["query"], peer.prompts["document"], peer.default_prompt_name) == ("", "", None)
 
 
@@ -222,21 +220,16 @@ def test_what_is_said_of_prompts(base_of, pairs, tmp_path):
     assert not (tmp_path / "other").exists()
 
 
-def test_teacher_and_student_have_prompts_of_their_own(base_of, tmp_path, monkeypatch):
-    from selfsent.methods.distil import DistilLearner
-
-    found, forward = [], DistilLearner.forward
-    monkeypatch.setattr(
-        DistilLearner, "forward", lambda self, views, labels=None: found.extend(views) or forward(self, views)
-    )
+def test_teacher_and_student_have_prompts_of_their_own(base_of, tmp_path, seen_by):
+    found = seen_by(DistilLearner)
     teacher = prompted(base_of("roberta"), tmp_path / "teacher", {"STS": "mo "})
     student = prompted(base_of("bert"), tmp_path / "student", {"STS": "fi "})
     corpus = read_corpus(LINES)
     train(corpus, "distil", student, tmp_path / "run", teacher=str(teacher), precision="float32", **RUN)
-    expected = peer_of(teacher).encode(LINES, prompt_name="STS")
+    expected = tiny.peer(teacher).encode(LINES, prompt_name="STS")
     for vector in found[0].vectors.numpy():
         assert np.abs(expected - vector).max(1).min() < 2e-3  # in 16 bits
-    tokenizer = peer_of(student).tokenizer
+    tokenizer = tiny.peer(student).tokenizer
     assert all(tokenizer.decode(ids, skip_special_tokens=True).startswith("fi ") for ids in lists_of(found[0]))
 
 

@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 
+import tiny
 from selfsent.errors import CorpusError, Damaged, DataError, SettingsError
 from selfsent.evaluation import evaluate
 from selfsent.scorers.load_scorer import check_model, is_directory_or_id, load_scorer
@@ -69,16 +70,15 @@ def test_a_vector_is_the_same_alone_twice_and_in_another_process(kind, corpus):
 
 def test_it_is_trained_once_and_again_where_the_cache_is_damaged(corpus, tmp_path, monkeypatch):
     monkeypatch.setenv("SELFSENT_CACHE", str(tmp_path))
-    trained = []
-    original = ParagraphVectors._trained
-    monkeypatch.setattr(ParagraphVectors, "_trained", lambda self, corpus: trained.append(1) or original(self, corpus))
+    from gensim.models import Doc2Vec
+
+    trained, train = [], Doc2Vec.train
+    monkeypatch.setattr(Doc2Vec, "train", lambda *given, **how: trained.append(1) or train(*given, **how))
     found = ParagraphVectors("dbow", str(corpus))(["dog"])
     ParagraphVectors("dbow", str(corpus))(["dog"])
     assert len(trained) == 1
     (file,) = tmp_path.rglob("output.f32")
-    data = bytearray(file.read_bytes())
-    data[100] ^= 1
-    file.write_bytes(bytes(data))
+    tiny.flip_bit(file, 100)
     with pytest.warns(Damaged, match="is damaged, and is made again"):
         np.testing.assert_array_equal(ParagraphVectors("dbow", str(corpus))(["dog"]), found)
     assert len(trained) == 2

@@ -2,6 +2,19 @@ import json
 
 import pytest
 
+import tiny
+
+
+@pytest.fixture
+def pairs(tmp_path):
+    """Three scored pairs of sentences as STSb has them."""
+    tiny.write_parquet(
+        tmp_path / "mteb" / "stsbenchmark-sts" / "test.parquet",
+        sentence1=["a red car", "the tea is hot", "one two"],
+        sentence2=["a red car", "a cold day", "one"],
+        score=[5.0, 0.0, 3.0],
+    )
+
 
 def test_all_recipes_are_listed_with_what_they_need(selfsent, tmp_path):
     done = selfsent("recipes", "--data", tmp_path)
@@ -27,13 +40,8 @@ def test_a_recipe_is_printed_as_it_is(selfsent, tmp_path):
     assert plain["repeats"] == ["TSDAE figure 4", "TSDAE figure 7"]
 
 
-def test_an_encoder_that_needs_no_training_is_scored_as_it_is(selfsent, tmp_path, monkeypatch):
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    rows = {"sentence1": ["a red car", "the tea is hot", "one two"], "sentence2": ["a red car", "a cold day", "one"]}
-    (tmp_path / "mteb" / "stsbenchmark-sts").mkdir(parents=True)
-    pq.write_table(pa.table(rows | {"score": [5.0, 0.0, 3.0]}), tmp_path / "mteb" / "stsbenchmark-sts" / "test.parquet")
+@pytest.mark.usefixtures("pairs")
+def test_an_encoder_that_needs_no_training_is_scored_as_it_is(selfsent, tmp_path):
     (tmp_path / "mine.yaml").write_text(
         "encoder: tfidf\nevaluate: stsb\npublished: [{paper: IS-BERT, table: 4, method: SBERT-STSb}]\n"
     )
@@ -50,18 +58,9 @@ def test_an_encoder_that_needs_no_training_is_scored_as_it_is(selfsent, tmp_path
     assert (tmp_path / "run" / "evaluation.json").is_file()
 
 
+@pytest.mark.usefixtures("pairs")
 def test_the_papers_rows_are_below_a_suites_scores_and_in_its_json(selfsent, tmp_path, monkeypatch):
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     monkeypatch.setattr("selfsent.evaluation.datasets.hub.hub_reachable", lambda: False)
-    (tmp_path / "mteb" / "stsbenchmark-sts").mkdir(parents=True)
-    rows = {
-        "sentence1": ["a red car", "tea", "one two"],
-        "sentence2": ["a red car", "a day", "one"],
-        "score": [5, 0, 3],
-    }
-    pq.write_table(pa.table(rows), tmp_path / "mteb" / "stsbenchmark-sts" / "test.parquet")
     given = ("evaluate", "tfidf", "--suite", "sts", "--data", tmp_path, "--published")
     plain = json.loads(selfsent(*given, "--json", "-").out)
     rows = [row for row in plain["published"] if row["method"] == "BSL-BERT" and row["table"] == "1"]

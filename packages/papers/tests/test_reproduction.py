@@ -55,11 +55,7 @@ def test_where_the_paper_has_a_spread_ours_is_held_against_it(score, expected):
     [
         (("BSL", "9", "BSL"), {"stsb": {"score": 1.0}}, {None}),  # a development score is compared with one
         (("BSL", "9", "BSL"), {"stsb-dev": {"score": 79.0}}, {79.0}),
-        (
-            ("TSDAE", "2", "BM25"),
-            {"twitterpara": {"score": 70.0, "twitterurl": 71.0, "pit": 69.0}},
-            {70.0, 71.0, 69.0},
-        ),
+        (("TSDAE", "2", "BM25"), {"twitterpara": {"score": 70.0, "twitterurl": 71.0, "pit": 69.0}}, {70.0, 71.0, 69.0}),
     ],
 )
 def test_scores_are_compared_with_numbers_of_the_same_kind(row, scores, expected):
