@@ -156,6 +156,13 @@ def test_given_queries_take_the_place_of_drawn_ones(index, bundled):
     assert made.made_of == "10 given queries"
 
 
+def test_queries_too_few_for_the_rate_leave_the_index_its_calibration(index, bundled):
+    first = calibrate(index, bundled)
+    with pytest.raises(DataError, match=r"there is 1 query to measure by, and an answer rate of 0\.9 needs 9 at least"):
+        calibrate(index, bundled, queries=["a printer is broken"], answer_rate=0.9)
+    assert index.calibration() == first
+
+
 def test_a_reranker_has_a_cutoff_of_its_own(index, bundled):
     first = calibrate(index, bundled)
     same = calibrate(index, bundled, rerank="bundled")  # it gives the same scores again

@@ -265,7 +265,9 @@ class Search(Results, Asking):
         vectors = vectors if query_map is None else query_map(vectors)
         about: dict[str, Any] = {"index": self.index, "lexical_weight": weight, "language": index.language or "none"}
         if self.answer_rate is not None:
-            about |= calibrated(index, encoder, weight, reranker, self._answered()).about(self.answer_rate)
+            about |= calibrated(index, encoder, self.answer_rate, weight, reranker, self._answered()).about(
+                self.answer_rate
+            )
         if self.where:
             about["where"] = list(self.where)
         names = [name for name in index.columns if name not in (*POSITIONS, "text")]
@@ -279,6 +281,7 @@ class Search(Results, Asking):
 def calibrated(
     index: Index,
     encoder: Model,
+    answer_rate: float,
     weight: float,
     reranker: Reranker | None = None,
     queries: Sequence[str] | None = None,
@@ -292,7 +295,7 @@ def calibrated(
     from selfsent.exam.calibrate import calibrate
 
     with shown("measuring the cut-off") as progress:
-        made = calibrate(index, encoder, weight, progress, queries, reranker)
+        made = calibrate(index, encoder, weight, progress, queries, reranker, answer_rate=answer_rate)
     notice(f"answer rates of {index.path} are measured on {made.made_of}")
     return made
 

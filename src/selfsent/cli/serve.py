@@ -74,7 +74,7 @@ class Serve(Limits, Asking):
         encoder, query_map = self.encoder_of(index)
         engine = Engine(index, encoder, self.answer_rate, query_map)
         if self.answer_rate is not None:
-            calibrated(index, encoder, index.lexical_weight).cutoff(self.answer_rate)
+            calibrated(index, encoder, self.answer_rate, index.lexical_weight).cutoff(self.answer_rate)
         if not token and not local:
             what = "search, encode and judge" if judging else "search and encode"
             notice(f"whoever reaches {self.host} may {what}: set {TOKEN}, or give --token-file")

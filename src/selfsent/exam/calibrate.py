@@ -51,6 +51,7 @@ def calibrate(
     candidates: int | None = None,
     language: str | None = None,
     file: VectorsFile | None = None,
+    answer_rate: float | None = None,
 ) -> Calibration:
     """Measure the best scores of queries from the texts of a search, for `answer_rate`; an index keeps them.
 
@@ -70,9 +71,10 @@ def calibrate(
         candidates: of each query for `rerank`; None for 200.
         language: of the stemmer, for a corpus.
         file: vectors of a corpus from `encode_to_file`; computed if None.
+        answer_rate: that will be asked for. Where the queries are too few for it, an index keeps what it has.
 
     Raises:
-        DataError: no two queries can be drawn, or it is the encoder of another index.
+        DataError: no two queries can be drawn, too few for `answer_rate`, or it is the encoder of another index.
         SettingsError: an invalid weight, a corpus without an encoder, or no model that can rerank.
         OutputError: the directory of the index cannot be written.
 
@@ -111,6 +113,8 @@ def calibrate(
     both = tuple(answered.tolist()), tuple(unanswered.tolist())
     name = reranker.scorer.name if reranker else ""
     made = Calibration(*both, searched.final_weight, made_of, searched.count, searched.rows, name)
+    if answer_rate is not None:
+        made.cutoff(answer_rate)
     if isinstance(source, Index):
         write_calibration(source.path, made)
     return made

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from selfsent.display import counted
 from selfsent.errors import DataError, SettingsError
 from selfsent.files import read_json, write_json
 from selfsent.integrity import is_signed, signed
@@ -50,11 +51,9 @@ def conformal_cutoff(scores: Sequence[float], answer_rate: float) -> float:
     check_answer_rate(answer_rate)
     place = math.floor((len(scores) + 1) * (1 - answer_rate) + 1e-9)
     if place < 1:
-        needed = queries_needed(answer_rate)
-        raise DataError(
-            f"there are {len(scores)} queries to measure by, and an answer rate of {answer_rate:g} needs {needed:,} at"
-            " least: add texts or queries, or give a lower `answer_rate`"
-        )
+        few = f"there {'is' if len(scores) == 1 else 'are'} {counted(len(scores), 'query', 'queries')} to measure by"
+        needed = f"an answer rate of {answer_rate:g} needs {queries_needed(answer_rate):,} at least"
+        raise DataError(f"{few}, and {needed}: add texts or queries, or give a lower `answer_rate`")
     return float(sorted(scores)[place - 1])
 
 

@@ -6,7 +6,7 @@ import tiny
 from selfsent.data.corpus import read_corpus
 from selfsent.errors import DataError
 from selfsent.evaluation import evaluate
-from selfsent.evaluation.tasks.judged import read_judged
+from selfsent.evaluation.tasks.judged import answered_queries, read_judged
 from selfsent.scorers.lexical import LexicalScorer
 
 TEXTS = {"7": "a red car", "8": "a blue car", "9": "two green boats", "T 1": "a red car", "11": "one white horse"}
@@ -87,3 +87,16 @@ def test_wrong_judgements_are_refused(table, tmp_path):
         judged(table, tmp_path / "mine.csv", "query,id,relevant\nred,7,perhaps\ncar,8,1\n")
     with pytest.raises(DataError, match="no text was judged to be an answer"):
         judged(table, tmp_path / "mine.csv", "query,id,relevant\nred,7,0\ncar,8,no\n")
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        "query,relevant\nno paper,1\nit rains,0\nno paper,yes\n",
+        "query,id,relevant\nno paper,7,1\nit rains,8,0\n",
+        "query\nno paper\nno paper\n",
+    ],
+)
+def test_queries_that_have_an_answer_need_no_ids(tmp_path, table):
+    (tmp_path / "asked.csv").write_text(table)
+    assert answered_queries(tmp_path / "asked.csv") == ["no paper"]

@@ -103,7 +103,7 @@ def _read_named(path: Path, names: tuple[str, ...], columns: Sequence[Column]) -
         raise DataError(f"{path} does not name its columns: give a .csv, .tsv, .jsonl or .parquet file")
     parts = [[part] if isinstance(part, str) else list(part) for part in columns]
     texts = [name for part in parts for name in part]
-    label = texts.pop() if names[-1] in _NO_TEXT else None
+    label = texts.pop() if names[-1] in _NO_TEXT and names[-1] != _MARK else None
     mark = texts.pop(names.index(_MARK)) if _MARK in names else None
     wanted = Columns(tuple(dict.fromkeys(texts)), mark, label)
     table: list[list[str]] = []

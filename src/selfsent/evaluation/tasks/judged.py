@@ -101,8 +101,8 @@ def answered_queries(path: Path) -> list[str]:
     Raises:
         DataError: the file cannot be read, or no text was judged to be an answer.
     """
-    judged = RELEVANT in header_of(path, COLUMNS[0])
-    names = (COLUMNS[0], RELEVANT, COLUMNS[1]) if judged else COLUMNS[:1]
+    header = header_of(path, COLUMNS[0])
+    names = (COLUMNS[0], *(name for name in (RELEVANT, COLUMNS[1]) if RELEVANT in header and name in header))
     rows = read_rows(path, names)
     found = dict.fromkeys(query for query, grade in zip(rows[names[0]], _grades(rows, path), strict=True) if grade)
     if not found:
