@@ -107,7 +107,7 @@ def test_modules_behind_the_table_go_and_the_length_stays(encoder_of):
 
 
 def test_what_is_no_table_or_has_no_teacher_is_told(encoder_of, base_of):
-    with pytest.raises(BaseEncoderError, match="fits a table of token vectors, and this base is a bert"):
+    with pytest.raises(BaseEncoderError, match="fits a table of token vectors, and this base is of the kind bert"):
         METHOD.learner(encoder_of("bert"), METHOD.options(teacher=str(base_of("bert"))))
     with pytest.raises(SettingsError, match="give teacher="):
         METHOD.options()

@@ -102,7 +102,8 @@ def calibrate(
         most = RERANKED if reranker else QUERIES
         exam = draw_exam(drawn, most, dropped=0.0, choice=searched.most_central)  # both chosen on dev: docs/log
     except DataError:
-        needed = f"an answer rate of 0.9 needs {queries_needed(0.9)} texts of three sentences at least"
+        rate = 0.9 if answer_rate is None else answer_rate
+        needed = f"an answer rate of {rate:g} needs {counted(queries_needed(rate), 'text')} of three sentences at least"
         raise DataError(f"{searched.name}: no queries can be drawn from these texts: {needed}") from None
     answered, unanswered = best_scores(exam, searched, progress)
     made_of = f"{exam.summary} of the {'index' if isinstance(source, Index) else 'corpus'}"

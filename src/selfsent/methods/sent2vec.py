@@ -74,7 +74,7 @@ class Sent2VecLearner(Learner):
     def check_base(self, model: Encoder) -> None:
         """Reject a base that is no table of token vectors."""
         if not model.is_static:
-            other = f"this base is a {model.transformer.config.model_type}: choose another base, such as bundled"
+            other = f"this base is of the kind {model.transformer.config.model_type}: choose another base, such as bundled"
             raise BaseEncoderError(f"sent2vec trains a table of token vectors, and {other}")
 
     def prepare(self, batches: Iterable[Sequence[Packed]]) -> None:
