@@ -233,5 +233,5 @@ def test_texts_of_one_sentence_ask_nothing(bundled, tmp_path):
     with pytest.raises(DataError, match="needs 9 texts of three sentences"):
         calibrate(Index(tmp_path / "i"), bundled)
     assert not (tmp_path / "i" / FILE).exists()
-    with pytest.raises(DataError, match="rate of 0.5 needs 1 text of three sentences"):
+    with pytest.raises(DataError, match=r"rate of 0\.5 needs 1 text of three sentences"):
         calibrate(Index(tmp_path / "i"), bundled, answer_rate=0.5)

@@ -164,8 +164,9 @@ class LeastSquaresLearner(Learner):
     def __init__(self, model: Encoder, options: LeastSquares) -> None:
         super().__init__(model, options)
         if not model.is_static:
-            other = f"this base is of the kind {model.transformer.config.model_type}: choose another base, such as bundled"
-            raise BaseEncoderError(f"least-squares fits a table of token vectors, and {other}")
+            other = f"this base is of the kind {model.transformer.config.model_type}"
+            problem = f"least-squares fits a table of token vectors, and {other}"
+            raise BaseEncoderError(f"{problem}: choose another base, such as bundled")
         # In a tuple they are no submodules: neither trained, nor wrapped, nor part of checkpoints.
         self.teachers = tuple(load_encoder(name).eval().requires_grad_(False) for name in options.teachers)
         for name, teacher in zip(options.teachers, self.teachers, strict=True):

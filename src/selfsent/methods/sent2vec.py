@@ -74,8 +74,9 @@ class Sent2VecLearner(Learner):
     def check_base(self, model: Encoder) -> None:
         """Reject a base that is no table of token vectors."""
         if not model.is_static:
-            other = f"this base is of the kind {model.transformer.config.model_type}: choose another base, such as bundled"
-            raise BaseEncoderError(f"sent2vec trains a table of token vectors, and {other}")
+            other = f"this base is of the kind {model.transformer.config.model_type}"
+            problem = f"sent2vec trains a table of token vectors, and {other}"
+            raise BaseEncoderError(f"{problem}: choose another base, such as bundled")
 
     def prepare(self, batches: Iterable[Sequence[Packed]]) -> None:
         """Count how often each token occurs."""
