@@ -27,8 +27,10 @@ KINDS = ("training", "encoding", "short runs", "serving and upserts")
 MINUTES = float(os.environ.get("FAULTS_MINUTES", "10"))
 """Of training, of encoding, and of serving."""
 RUNS = int(os.environ.get("FAULTS_RUNS", "100"))
-GROWTH = 0.05
-"""Share by which memory may be higher in the last fifth than in the second."""
+GROWTH, SPARE = 0.05, 8
+"""Share, and MiB, by which memory may be higher in the last fifth than in the second."""
+POSTINGS = 64
+"""MiB of postings that a service keeps at most."""
 CHANGED = 20
 """Rows that are replaced in a round of upserts, and as many new ones."""
 QUERIES, PAUSE = 50, 0.2
@@ -112,7 +114,7 @@ class Upserts:
                 self.samples.append(_sample_of(self.server.process.pid))
         status, _, log = self.server.stop()
         odd = {kind: count for kind, count in self.statuses.items() if kind != "200"}
-        fault = (self.faults or [None])[0] or (f"answers {odd}" if odd else None) or _growth(self.samples)
+        fault = (self.faults or [None])[0] or (f"answers {odd}" if odd else None) or _growth(self.samples, POSTINGS)
         fault = fault or (f"status {status}: {log[-300:]}" if status or "Traceback" in log else None)
         told = {"samples": len(self.samples), "status": status, **_ends(self.samples)}
         return {**told, "answers": dict(self.statuses), "changes": dict(self.done), "fault": fault}
@@ -171,9 +173,9 @@ def _ends(samples: list[tuple[int, ...]]) -> dict[str, list[int]]:
     }
 
 
-def _growth(samples: list[tuple[int, ...]]) -> str | None:
+def _growth(samples: list[tuple[int, ...]], spare: int = SPARE) -> str | None:
     ends = _ends(samples)
-    if ends["megabytes"][1] > (1 + GROWTH) * ends["megabytes"][0] + 8:
+    if ends["megabytes"][1] > (1 + GROWTH) * ends["megabytes"][0] + spare:
         return "memory grows: {} MB, then {} MB".format(*ends["megabytes"])
     for name in ("files", "threads"):
         if ends[name][1] > ends[name][0] + 1:

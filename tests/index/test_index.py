@@ -4,7 +4,9 @@ import shutil
 import sqlite3
 import threading
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -299,6 +301,20 @@ def test_an_open_index_sees_what_others_write(encoder, made, sentences):
     assert len(other) == 4
     made(TICKETS[:2], name=index.path.name)
     assert (len(other), len(index)) == (2, 2)
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="open files are listed on Linux alone")
+def test_files_before_a_compaction_are_given_up_by_idle_threads_too(made):
+    index = made()
+    with ThreadPoolExecutor(1) as thread:
+        assert thread.submit(len, index).result() == len(index) == 4
+        index.delete(["t1"])
+        index.compact()
+        assert len(index) == 3
+        files = [str(each.readlink()) for each in Path("/proc/self/fd").iterdir() if each.is_symlink()]
+    own = [each for each in files if each.startswith(str(index.path.parent))]
+    assert own
+    assert not [each for each in own if each.endswith("(deleted)")]
 
 
 def test_many_threads_search_while_one_writes(encoder, made, sentences):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import threading
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -180,6 +181,15 @@ class IndexFiles:
 
 _OPENED: dict[tuple[int, int], int] = {}
 """Open descriptors of databases whose checksum was computed, by device and inode."""
+_OPENING = threading.Lock()
+
+
+def close_deleted() -> None:
+    """Close the descriptors of databases that were deleted: until then their space on the disk stays taken."""
+    with _OPENING:
+        for file, descriptor in [*_OPENED.items()]:
+            if not os.fstat(descriptor).st_nlink:
+                os.close(_OPENED.pop(file))
 
 
 def _checksum(path: Path) -> int:
@@ -188,13 +198,12 @@ def _checksum(path: Path) -> int:
     Its descriptor stays open: closing it would release the locks that SQLite holds for this process, and another
     process could then remove the journal.
     """
-    for file, descriptor in [*_OPENED.items()]:
-        if not os.fstat(descriptor).st_nlink:  # a deleted file
-            os.close(_OPENED.pop(file))
-    about = path.stat()
-    descriptor = _OPENED.setdefault((about.st_dev, about.st_ino), -1)
-    if descriptor < 0:
-        descriptor = _OPENED[about.st_dev, about.st_ino] = os.open(path, os.O_RDONLY)
+    close_deleted()
+    with _OPENING:
+        about = path.stat()
+        descriptor = _OPENED.get((about.st_dev, about.st_ino), -1)
+        if descriptor < 0:
+            descriptor = _OPENED[about.st_dev, about.st_ino] = os.open(path, os.O_RDONLY)
     found = start = 0
     while part := os.pread(descriptor, 1 << 20, start):
         found, start = zlib.crc32(part, found), start + len(part)

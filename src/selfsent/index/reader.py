@@ -1,4 +1,4 @@
-"""Reads the newest version of an index: its files, a connection of each thread, and a snapshot in memory."""
+"""Reads the newest version of an index: its files, connections to them, and a snapshot in memory."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from os import getpid
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from selfsent.index.files import IndexFiles, of_newest_segment, segment_version
+from selfsent.index.files import IndexFiles, close_deleted, of_newest_segment, segment_version
 from selfsent.index.limits import LIMITS, IndexLimits
 from selfsent.index.snapshot import Snapshot
 from selfsent.lexical import Analyzer
@@ -24,6 +24,15 @@ class Reading(NamedTuple):
     files: IndexFiles
     db: sqlite3.Connection
     snapshot: Snapshot
+    analyzer: Analyzer
+
+
+class Connection(NamedTuple):
+    """A connection to a segment version, which no two threads use at once, and the analyzer that goes with it."""
+
+    process: int
+    files: IndexFiles
+    db: sqlite3.Connection
     analyzer: Analyzer
 
 
@@ -42,6 +51,8 @@ class Reader:
     def __init__(self, path: Path, limits: IndexLimits = LIMITS) -> None:
         self._path, self._limits = path, limits
         self._threads, self._lock = threading.local(), threading.Lock()
+        self._free: list[Connection] = []
+        """Connections that no thread uses. Bound to threads, those of an idle one would keep files that are gone."""
         self._open(check=True)
 
     def _open(self, check: bool = False) -> None:
@@ -65,8 +76,7 @@ class Reader:
         if (held := getattr(self._threads, "held", None)) is not None:
             yield held
             return
-        files, db, analyzer = self._connected()
-        with files.errors():
+        with self._connected() as (_, files, db, analyzer), files.errors():
             snapshot = self._snapshot
             db.execute("BEGIN")
             try:
@@ -79,22 +89,33 @@ class Reader:
                 self._threads.held = None
                 db.execute("COMMIT")
 
-    def _connected(self) -> tuple[IndexFiles, sqlite3.Connection, Analyzer]:
-        """The newest segment version, the connection of this thread to it, and its analyzer."""
+    @contextmanager
+    def _connected(self) -> Iterator[Connection]:
+        """A connection to the newest segment version, which another thread may have afterwards."""
         with self._lock:
             if segment_version(self._path) != self.files.segment_version:
                 self._open()
-            files = self.files
-        known: tuple[int, IndexFiles, sqlite3.Connection, Analyzer] | None = getattr(self._threads, "known", None)
-        if known is not None and known[0] == getpid():  # no connection survives a fork
-            if known[1] is files:
-                return known[1:]
-            known[2].close()
-        with files.errors():
-            files, db = of_newest_segment(self._path, IndexFiles.connect, files)
-        analyzer = Analyzer(files.manifest["language"])
-        self._threads.known = getpid(), files, db, analyzer
-        return files, db, analyzer
+            files, free = self.files, [each for each in self._free if each.process == getpid()]  # none survives a fork
+            self._free = [each for each in free if each.files is files]
+            if old := [each for each in free if each.files is not files]:
+                for each in old:
+                    each.db.close()
+                close_deleted()
+            found = self._free.pop() if self._free else None
+        if found is None:
+            with files.errors():
+                files, db = of_newest_segment(self._path, IndexFiles.connect, files)
+            found = Connection(getpid(), files, db, Analyzer(files.manifest["language"]))
+        try:
+            yield found
+        finally:
+            with self._lock:
+                kept = found.files is self.files and not found.db.in_transaction
+                if kept:
+                    self._free.append(found)
+            if not kept and found.process == getpid():
+                found.db.close()
+                close_deleted()
 
     def _newer(self, files: IndexFiles, db: sqlite3.Connection, version: int) -> Snapshot:
         """The snapshot of a version; the newest is kept."""
