@@ -139,9 +139,8 @@ class HelpAction(argparse.Action):
         from selfsent.cli.options import WithLateOptions
 
         command, declared = parser.command, len(parser._action_groups)
-        if issubclass(command, WithLateOptions) and any(
-            word.partition("=")[0] == "--method" for word in parser.arguments
-        ):
+        names_method = any(word.partition("=")[0] == "--method" for word in parser.arguments)
+        if issubclass(command, WithLateOptions) and names_method:
             command.add_late_options(parser, parser.arguments)
         if command.main_options and not self.const:
             known = {action.dest: action for action in parser._actions}
@@ -332,9 +331,8 @@ def _run(arguments: list[str]) -> None:
     console.FLAGS.clear()
     console.FLAGS.update(parser.flags())
     try:
-        if issubclass(kind, WithLateOptions) and parser.unknown_flags(
-            rest
-        ):  # a value after one would look like a position
+        # A value after an unknown flag would look like a position.
+        if issubclass(kind, WithLateOptions) and parser.unknown_flags(rest):
             kind.add_late_options(parser, rest)
         options, unknown = parser.parse_known_intermixed_args(rest)
         command = kind.of(options, parser=parser, arguments=arguments, unknown=unknown, started=started)

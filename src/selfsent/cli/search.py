@@ -265,9 +265,8 @@ class Search(Results, Asking):
         vectors = vectors if query_map is None else query_map(vectors)
         about: dict[str, Any] = {"index": self.index, "lexical_weight": weight, "language": index.language or "none"}
         if self.answer_rate is not None:
-            about |= calibrated(index, encoder, self.answer_rate, weight, reranker, self._answered()).about(
-                self.answer_rate
-            )
+            calibration = calibrated(index, encoder, self.answer_rate, weight, reranker, self._answered())
+            about |= calibration.about(self.answer_rate)
         if self.where:
             about["where"] = list(self.where)
         names = [name for name in index.columns if name not in (*POSITIONS, "text")]

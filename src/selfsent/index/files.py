@@ -181,15 +181,22 @@ class IndexFiles:
 
 _OPENED: dict[tuple[int, int], int] = {}
 """Open descriptors of databases whose checksum was computed, by device and inode."""
-_OPENING = threading.Lock()
+_READING = threading.RLock()
+"""Held while a checksum is computed, so that no other thread closes its descriptor."""
 
 
 def close_deleted() -> None:
-    """Close the descriptors of databases that were deleted: until then their space on the disk stays taken."""
-    with _OPENING:
-        for file, descriptor in [*_OPENED.items()]:
-            if not os.fstat(descriptor).st_nlink:
-                os.close(_OPENED.pop(file))
+    """Close the descriptors of databases that were deleted: until then their space on the disk stays taken.
+
+    While another thread computes a checksum this is left to a later call.
+    """
+    if _READING.acquire(blocking=False):
+        try:
+            for file, descriptor in [*_OPENED.items()]:
+                if not os.fstat(descriptor).st_nlink:
+                    os.close(_OPENED.pop(file))
+        finally:
+            _READING.release()
 
 
 def _checksum(path: Path) -> int:
@@ -198,16 +205,16 @@ def _checksum(path: Path) -> int:
     Its descriptor stays open: closing it would release the locks that SQLite holds for this process, and another
     process could then remove the journal.
     """
-    close_deleted()
-    with _OPENING:
+    with _READING:
+        close_deleted()
         about = path.stat()
         descriptor = _OPENED.get((about.st_dev, about.st_ino), -1)
         if descriptor < 0:
             descriptor = _OPENED[about.st_dev, about.st_ino] = os.open(path, os.O_RDONLY)
-    found = start = 0
-    while part := os.pread(descriptor, 1 << 20, start):
-        found, start = zlib.crc32(part, found), start + len(part)
-    return found
+        found = start = 0
+        while part := os.pread(descriptor, 1 << 20, start):
+            found, start = zlib.crc32(part, found), start + len(part)
+        return found
 
 
 def is_index(path: Path) -> bool:
