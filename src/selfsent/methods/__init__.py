@@ -57,12 +57,28 @@ _HOMES = {
 __getattr__ = imported_from(__name__, _HOMES)
 
 _OPTIONS = {
-    **{"neighbours": "Neighbours", "cropping": "Cropping", "sent2vec": "Sent2Vec"},
-    **{"tsdae": "TSDAE", "simcse": "SimCSE", "ct": "CT", "ct-inbatch": "CTInBatch", "infomax": "InfoMax"},
-    **{"bootstrap": "Bootstrap", "ntxent": "NTXent", "mlm": "MLM"},
-    **{"flow": "Flow", "whitening": "Whitening", "zscore": "ZScore"},
-    **{"softmax": "Softmax", "cosine": "Cosine", "triplet": "Triplet", "mnrl": "MNRL", "gpl": "GPL"},
-    **{"cross-encoder": "CrossEncoder", "distil": "Distil", "least-squares": "LeastSquares"},
+    "neighbours": "Neighbours",
+    "cropping": "Cropping",
+    "sent2vec": "Sent2Vec",
+    "tsdae": "TSDAE",
+    "simcse": "SimCSE",
+    "ct": "CT",
+    "ct-inbatch": "CTInBatch",
+    "infomax": "InfoMax",
+    "bootstrap": "Bootstrap",
+    "ntxent": "NTXent",
+    "mlm": "MLM",
+    "flow": "Flow",
+    "whitening": "Whitening",
+    "zscore": "ZScore",
+    "softmax": "Softmax",
+    "cosine": "Cosine",
+    "triplet": "Triplet",
+    "mnrl": "MNRL",
+    "gpl": "GPL",
+    "cross-encoder": "CrossEncoder",
+    "distil": "Distil",
+    "least-squares": "LeastSquares",
 }
 """The class of each method of this package."""
 
