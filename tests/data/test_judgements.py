@@ -29,6 +29,16 @@ def test_queries_written_by_hand_are_gone_on_with(tmp_path):
     assert path.read_text() == "query,id,relevant\nred,7,1\nred,8,0\n"
 
 
+def test_rows_that_wait_for_a_judgement_stay(tmp_path):
+    path = tmp_path / "mine.csv"
+    path.write_text("query,id,relevant\nred,7,\nred,8,1\nred,9,\n")
+    found = Judgements(path)
+    assert (len(found), found.queries, found.of("red", "7")) == (1, 1, None)
+    found.judge("red", "9", False)
+    assert path.read_text() == "query,id,relevant\nred,7,\nred,8,1\nred,9,0\n"
+    assert len(found) == 2
+
+
 def test_nothing_is_lost_where_several_judge(tmp_path):
     path = tmp_path / "mine.csv"
     all_ = [Judgements(path) for _ in range(3)]

@@ -33,6 +33,8 @@ def extract(number, question, headers):
         ("the text\n" + "x" * 400, []),
         ("401k rollover\na\x00b\x1b[31m", ["401k rollover", "ab[31m"]),
         ("a b\nb c\nc d\nd e", ["a b", "b c", "c d"]),
+        ("3.5 inch disk\n2) 10:30 train\n- -40 degrees", ["3.5 inch disk", "10:30 train", "-40 degrees"]),
+        ("1.no space\n-2) a mark\n3:  2.4 GHz", ["no space", "a mark", "2.4 GHz"]),
         ("1. 1.1.1.1.1.1\n?\n打印机", ["打印机"]),  # SmolLM2 counts
         ("Screen frozen what to do?\nHow do I restart the device.\nno light", ["no light"]),  # and repeats the prompt
     ],

@@ -232,6 +232,23 @@ def test_options_that_a_table_lacks_are_refused(table, tmp_path, options, compla
 
 
 @pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ({}, "the two views of a sentence would be identical"),
+        ({"delete_words": 0.3, "pooling": "cls"}, "leave out pooling=cls"),
+        ({"delete_words": 0.3, "dropout": 0.1}, "without dropout: leave out `dropout`"),
+    ],
+)
+def test_they_are_refused_before_a_text_is_read(table, tmp_path, options, complaint):
+    def texts():
+        raise AssertionError("read")
+        yield
+
+    with pytest.raises((BaseEncoderError, SettingsError), match=complaint):
+        selfsent.train(texts(), base=table, output=tmp_path / "run", method="simcse", **options)
+
+
+@pytest.mark.parametrize(
     ("method", "given", "base"),
     [
         ("neighbours", {}, "bundled"),

@@ -53,7 +53,7 @@ def test_static_embeddings_have_settings_of_their_own_and_new_ones_a_higher_rate
         ("neighbours", "bundled", {"preset": "published"}, 0),
         ("neighbours", "bundled", {"whiten": 0}, 0),
         ("neighbours", "bundled-encoder", {"whiten": 0.5}, 0.5),
-        ("simcse", "bundled", {}, 0),
+        ("simcse", "bundled", {"delete_words": 0.3}, 0),
     ],
 )
 def test_only_static_embeddings_are_whitened_after_neighbours_by_default(method, base, options, whiten):

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 import tiny
+from selfsent import train
 from selfsent.data.corpus import read_corpus
-from selfsent.errors import Damaged, SettingsError, TrainingError
+from selfsent.errors import Damaged, SettingsError
 from selfsent.models.encoding import encode
 from selfsent.models.loading import load_encoder
 from selfsent.training import teacher_vectors
@@ -112,8 +113,16 @@ def test_whatever_changes_vectors_has_a_table_of_its_own(corpus, base, base_of, 
 @pytest.mark.parametrize("value", [np.nan, 1e5])
 def test_vectors_that_are_no_numbers_are_refused(value, corpus, base, monkeypatch):
     monkeypatch.setattr(teacher_vectors, "encode", lambda model, texts: np.full((len(texts), 32), value, np.float32))
-    with pytest.raises(TrainingError, match="not finite"):
+    with pytest.raises(SettingsError, match="not finite"):
         cached(corpus, base)
+
+
+@pytest.mark.parametrize("method", ["distil", "least-squares"])
+def test_a_teacher_of_no_numbers_leaves_no_run(method, corpus, base, tmp_path, monkeypatch):
+    monkeypatch.setattr(teacher_vectors, "encode", lambda model, texts: np.full((len(texts), 32), np.nan, np.float32))
+    with pytest.raises(SettingsError, match="not finite"):
+        train(corpus, method=method, base="bundled", teacher=base, hold_out=0, output=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
 
 
 def share(corpus, base, span, output, together, made):

@@ -77,12 +77,12 @@ class Judgements:
         self.path, self._given = path, _read(path)
 
     def __len__(self) -> int:
-        return len(self._given)
+        return sum(grade is not None for grade in self._given.values())
 
     @property
     def queries(self) -> int:
         """The number of queries that have an answer."""
-        return len({query for (query, _), grade in self._given.items() if grade > 0})
+        return len({query for (query, _), grade in self._given.items() if grade})
 
     def of(self, query: str, name: object) -> bool | None:
         """Whether the text with this id answers a query; None if nobody has judged it."""
@@ -108,14 +108,14 @@ class Judgements:
             if len(given) > self.maximum:
                 raise DataError(f"{self.path} has {self.maximum:,} judgements, the maximum: use another file")
             table = io.StringIO()
-            rows = ((*pair, f"{grade:g}") for pair, grade in given.items())
+            rows = ((*pair, "" if grade is None else f"{grade:g}") for pair, grade in given.items())
             csv.writer(table, lineterminator="\n").writerows([COLUMNS, *rows])
             write_text(self.path, table.getvalue())
             self._given = given
 
 
-def _read(path: Path) -> dict[tuple[str, str], float]:
-    """The grade of each query and id."""
+def _read(path: Path) -> dict[tuple[str, str], float | None]:
+    """The grade of each query and id; None for one that waits for its judgement."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             rows = [row for row in csv.reader(file) if row]
@@ -125,7 +125,7 @@ def _read(path: Path) -> dict[tuple[str, str], float]:
         raise DataError(f"{path} cannot be read: {error}") from error
     if not rows:
         return {}
-    heading, found = tuple(cell.strip() for cell in rows[0]), dict[tuple[str, str], float]()
+    heading, found = tuple(cell.strip() for cell in rows[0]), dict[tuple[str, str], float | None]()
     if heading not in (COLUMNS, COLUMNS[:2]) or any(len(row) != len(heading) for row in rows):
         raise DataError(f"{path} must have the columns query, id and relevant, and no others: use another file")
     for query, name, *cells in rows[1:]:
@@ -133,6 +133,5 @@ def _read(path: Path) -> dict[tuple[str, str], float]:
             grade = grade_of(cells[0]) if cells else 1.0
         except DataError as error:
             raise DataError(f"{path}: {error}") from error
-        if grade is not None:
-            found[plain(query), plain(name)] = grade
+        found[plain(query), plain(name)] = grade
     return found

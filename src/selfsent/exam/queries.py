@@ -45,7 +45,10 @@ _CHUNK, _BLOCK = 32, 1 << 22
 """Texts in a batch of questions; maximum number of scores in memory."""
 _TOKEN, _WRITTEN = 4, 16
 """Approximate characters of a token, and tokens of a query, for the estimate alone."""
-_MARK = re.compile(r"^(?:\W*\d{1,2}[.):]\s*|(?:query|question)\s*\d*\s*:\s*|[-*•\s]+)+", re.IGNORECASE)
+_MARK = re.compile(
+    r"^(?:\W*\d{1,2}(?:\)|[.:](?!\d))\s*|(?:query|question)\s*\d*\s*:\s*|-(?!\d)|[*•\s]+)+", re.IGNORECASE
+)
+"""Marks of a list before a query; not the beginning of a number, such as 3.5, 10:30 or -40."""
 _FORMAT = 1
 _QUERY_LONGEST = 300
 """Maximum number of characters of a query."""

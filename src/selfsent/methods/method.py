@@ -96,6 +96,13 @@ class MethodOptions:
         """Whether static embeddings, which have no dropout, can be trained so."""
         return True
 
+    def check_static(self) -> None:
+        """Reject options with which static embeddings cannot be trained, before a text is read.
+
+        Raises:
+            SettingsError: they cannot.
+        """
+
     @property
     def reads_whole_documents(self) -> bool:
         """Whether a view reads as much of a document as the encoder does."""

@@ -136,7 +136,14 @@ class PairOptions(ViewOptions):
             SettingsError: nothing makes the views differ.
         """
         if not (model.dropout_rate or self.varied):
-            dropout = "" if model.is_static else "dropout=0.1, or "
-            problem = "the two views of a sentence would be identical: this base has no dropout and no noise is set"
-            advice = f"give positives=neighbours if the corpus has documents, or {dropout}delete_words=0.3"
-            raise SettingsError(f"{problem}; {advice}")
+            raise self._identical("" if model.is_static else "dropout=0.1, or ")
+
+    def check_static(self) -> None:
+        """Reject two identical views of static embeddings."""
+        if not self.suits_static:
+            raise self._identical()
+
+    def _identical(self, dropout: str = "") -> SettingsError:
+        problem = "the two views of a sentence would be identical: this base has no dropout and no noise is set"
+        advice = f"give positives=neighbours if the corpus has documents, or {dropout}delete_words=0.3"
+        return SettingsError(f"{problem}; {advice}")

@@ -70,14 +70,10 @@ def load_encoder(
     encoder: Encoder
     try:
         if is_static(directory):
-            if pooling not in (None, "mean"):
-                problem = f"{base} is a table of token vectors, which takes means: leave out pooling={pooling}"
-                raise BaseEncoderError(problem)
+            check_table(base, pooling, dropout)
             encoder = _load_static(directory)
         else:
             encoder = _load_transformer(base, directory, pooling, dropout, keep_adapter)
-        if dropout and encoder.is_static:
-            raise BaseEncoderError(f"{base} is a table of token vectors, without dropout: leave out `dropout`")
         check_tokenizer(base, encoder.tokenizer, encoder.vocabulary_size)
         _truncate(encoder)
         difference = None if encoder.is_static else _difference_to_peer(encoder)
@@ -94,6 +90,18 @@ def load_encoder(
     if prompts is not None:
         prompts.put(encoder)
     return encoder
+
+
+def check_table(base: object, pooling: str | None, dropout: float | None) -> None:
+    """Reject what a table of token vectors has not.
+
+    Raises:
+        BaseEncoderError: another pooling than the mean, or dropout.
+    """
+    if pooling not in (None, "mean"):
+        raise BaseEncoderError(f"{base} is a table of token vectors, which takes means: leave out pooling={pooling}")
+    if dropout:
+        raise BaseEncoderError(f"{base} is a table of token vectors, without dropout: leave out `dropout`")
 
 
 def load_prompted(base: str | Path) -> Encoder:

@@ -22,6 +22,7 @@ from selfsent.methods.postprocessing import whitened
 from selfsent.models.base_info import BaseInfo
 from selfsent.models.bases import resolve, weights_digest
 from selfsent.models.heads.options import CNN_POOL, HEADS, POOLINGS, Pooling, name_of
+from selfsent.models.loading import check_table
 from selfsent.models.lora import require_peft
 from selfsent.models.prompts import Prompts
 from selfsent.settings import DURATIONS, WITHOUT_STEPS, Settings, split_arguments, with_current_names
@@ -107,6 +108,9 @@ class Plan:
         _check_lora(method, model, info)
         start = default_settings(method, info, bool(model.lora))  # raises where the method cannot train the base
         settings, options, ignored = _changed(method, method.published if preset else start, changes)
+        if info.is_static:
+            check_table(info.name, pooling, model.dropout)
+            options.check_static()
         if options.reads_whole_documents and not preset and "max_length" not in changes:
             settings = settings.replace(max_length=LONGEST_DOCUMENT)
         if whiten is None:

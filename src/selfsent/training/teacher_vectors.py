@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from selfsent.data.corpus import Corpus
-from selfsent.errors import SettingsError, TrainingError
+from selfsent.errors import SettingsError
 from selfsent.models.encoder import Encoder
 from selfsent.models.encoding import encode, prompt_of
 from selfsent.models.fingerprint import files_fingerprint
@@ -57,8 +57,7 @@ def cached_vectors(
 
     Raises:
         OutputError: the disk is full, or the directory cannot be written.
-        SettingsError: all texts get the same vector, or none.
-        TrainingError: a vector is not finite, or has numbers beyond 65,504.
+        SettingsError: all texts get the same vector, or none; or a vector is not finite in 16 bits, as beyond 65,504.
     """
     length = min(max_length, int(encoder.tokenizer.model_max_length))
     about = [_FORMAT, column, length, precision, files_fingerprint(name)]
@@ -74,7 +73,7 @@ def cached_vectors(
         with np.errstate(over="ignore"):
             vectors = encode(encoder, corpus.texts(rows, column)).astype(np.float16)
         if not np.isfinite(vectors).all():
-            raise TrainingError(f"{name} makes vectors that are not finite in 16 bits: follow another")
+            raise SettingsError(f"{name} makes vectors that are not finite in 16 bits: follow another")
         return vectors
 
     directory = corpus.directory / f"vectors-{key_of(about)}"
