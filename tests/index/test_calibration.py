@@ -128,7 +128,7 @@ def test_hits_below_the_cutoff_are_not_shown(index, bundled):
     assert found[0]
     assert not found[1]
     assert index.search(vectors, texts=queries, answer_rate=0.8, where="id=harbour1") == [[], []], "not its own"
-    with pytest.raises(SettingsError, match=r"weight of words of 1\.5 and bundled: measure it"):
+    with pytest.raises(SettingsError, match=r"weight of words of 1\.5 and 200 candidates of bundled: measure it"):
         index.search(vectors, texts=queries, answer_rate=0.8, rerank="bundled")
     with pytest.raises(SettingsError, match="weight of words of 0"):
         index.search(vectors, answer_rate=0.8)
@@ -172,10 +172,23 @@ def test_a_reranker_has_a_cutoff_of_its_own(index, bundled):
     assert len(read_calibrations(index.path)) == 3
     queries = ["the printer is broken", "the violin plays", "quantum chromodynamics of gluons"]
     vectors = encode(bundled, queries, side="query")
-    how = {"texts": queries, "rerank": "bundled", "lexical_weight": 0.0}
+    how = {"texts": queries, "rerank": "bundled", "candidates": 5, "lexical_weight": 0.0}
     everything, found = index.search(vectors, **how), index.search(vectors, **how, answer_rate=0.5)
     assert found == [[hit for hit in hits if hit.score >= made.cutoff(0.5)] for hits in everything]
     assert sum(map(len, found)) < sum(map(len, everything))
+
+
+def test_a_reranker_of_fewer_candidates_has_another_cutoff(index, bundled):
+    query = "the printer is broken"
+    vectors, how = encode(bundled, [query], side="query"), {"texts": [query], "rerank": "bundled", "answer_rate": 0.5}
+    calibrate(index, bundled, rerank="bundled", candidates=5)
+    for candidates in (4, None):
+        with pytest.raises(SettingsError, match=rf"no calibration for .* and {candidates or 200} candidates of bundled"):
+            index.search(vectors, **how, candidates=candidates)
+    few = calibrate(index, bundled, rerank="bundled", candidates=4)
+    assert len(read_calibrations(index.path)) == 2
+    [hits] = index.search(vectors, **how, candidates=4)
+    assert all(hit.score >= few.cutoff(0.5) for hit in hits)
 
 
 def test_a_corpus_has_the_cutoff_of_its_index(index, bundled, tmp_path):

@@ -79,6 +79,7 @@ class Calibration:
         texts: number of texts in the index at that time.
         rows: number of the next new row at that time.
         rerank: name of the model that orders the hits; empty if none does.
+        candidates: that it reads for each query: of fewer, the best is further down.
     """
 
     answered: tuple[float, ...]
@@ -88,11 +89,12 @@ class Calibration:
     texts: int
     rows: int
     rerank: str = ""
+    candidates: int = 0
 
     @property
-    def of(self) -> tuple[float, str]:
-        """The search that it is of: weight of words, reranker."""
-        return self.lexical_weight, self.rerank
+    def of(self) -> tuple[float, str, int]:
+        """The search that it is of: weight of words, reranker, its candidates."""
+        return self.lexical_weight, self.rerank, self.candidates
 
     def cutoff(self, answer_rate: float) -> float:
         """The least score of a hit that is shown. Raises as `conformal_cutoff`."""
@@ -129,7 +131,7 @@ def nothing_here(answer_rate: float, made_of: str) -> str:
 
 
 def read_calibrations(folder: Path) -> list[Calibration]:
-    """The calibrations of an index, one for each weight of words and reranker; none if there are none of this version.
+    """The calibrations of an index, one for each kind of search; none if there are none of this version.
 
     Raises:
         DataError: the file is damaged.
@@ -147,7 +149,7 @@ def read_calibrations(folder: Path) -> list[Calibration]:
 
 
 def write_calibration(folder: Path, made: Calibration) -> None:
-    """Keep a calibration in the folder of an index, in place of the one of its weight and reranker.
+    """Keep a calibration in the folder of an index, in place of the one of the same search.
 
     Raises:
         OutputError: it cannot be written.
