@@ -183,7 +183,7 @@ def test_a_reranker_of_fewer_candidates_has_another_cutoff(index, bundled):
     vectors, how = encode(bundled, [query], side="query"), {"texts": [query], "rerank": "bundled", "answer_rate": 0.5}
     calibrate(index, bundled, rerank="bundled", candidates=5)
     for candidates in (4, None):
-        with pytest.raises(SettingsError, match=rf"no calibration for .* and {candidates or 200} candidates of bundled"):
+        with pytest.raises(SettingsError, match=rf"no calibration for .* {candidates or 200} candidates of bundled"):
             index.search(vectors, **how, candidates=candidates)
     few = calibrate(index, bundled, rerank="bundled", candidates=4)
     assert len(read_calibrations(index.path)) == 2

@@ -383,6 +383,19 @@ def test_a_text_is_found_once_by_its_best_passage(encoder, made, limits):
         index.upsert(read_corpus(rows, metadata_columns=("id",), passages=30), encoder)
 
 
+def test_a_text_of_many_passages_keeps_no_other_out(encoder, made):
+    words = tiny.make_sentences(700, seed=3, words=(3, 3))
+    long = " ".join(f"{each.capitalize()} ri sa te ri sa te ri." for each in words)
+    rows = [{"id": "long", "text": long}, *({"id": f"s{n}", "text": f"{each} ko."} for n, each in enumerate(words[:9]))]
+    query, corpus = "ri sa te", read_corpus(rows, metadata_columns=("id",), passages=10)
+    index = made(rows, ("id",), passages=10)
+    assert len(index) > 600
+    [hits] = index.search(encode(encoder, [query], side="query"), texts=[query], top=5)
+    [expected] = search(encoder, corpus, [query], 5, language="none", lexical_weight=index.lexical_weight)
+    assert [hit.id for hit in hits] == [hit.id for hit in expected]
+    assert len(hits) == 5
+
+
 def test_rows_are_those_of_the_table(encoder, tmp_path):
     frame = pd.DataFrame({"id": ["a", "b", "c", "d"], "text": ["ko", "", "ko", "ba de"]})
     for metadata_columns, ids in (("id", ["a", "d"]), (None, [None, None])):

@@ -37,8 +37,9 @@ if TYPE_CHECKING:
     from selfsent.models.encoding import Model
     from selfsent.scorers.rerank import Reranker
 
-_PASSAGES = 10
-"""Candidates for each hit where a text has several passages, of which one is a hit."""
+_PASSAGES, _MOST_PASSAGES = 10, 1 << 16
+"""Candidates for each hit where a text has several passages, of which one is a hit; ten times as many where they are of
+too few texts, until there are so many."""
 
 
 class Index:
@@ -301,8 +302,15 @@ class Index:
         with self._reader.reading() as (files, db, snapshot, analyzer):
             if texts is not None and weight:
                 bm25 = [snapshot.bm25(db, analyzer(text)) for text in texts]
-            found_by = snapshot.candidates(vectors, bm25, weight, drawn, snapshot.allowed(db, where))
-            found = lookup.best_hits(files, db, found_by, weight, wanted, where)
+            allowed, enough = snapshot.allowed(db, where), min(top, snapshot.rows)
+            while True:
+                found_by = snapshot.candidates(vectors, bm25, weight, drawn, allowed)
+                found = lookup.best_hits(files, db, found_by, weight, wanted, where)
+                both = zip(found, found_by, strict=True)
+                lacking = any(len(hits) < enough and len(each.doc_ids) >= drawn for hits, each in both)
+                if self.part != "passage" or drawn >= _MOST_PASSAGES or not lacking:
+                    break
+                drawn *= _PASSAGES
             if reranker is not None and texts is not None:
                 found = rerank_hits(reranker, texts, found, self.texts, top, lexical_weight)
                 weight = reranker.lexical_weight if lexical_weight is None else float(lexical_weight)
