@@ -180,6 +180,31 @@ def test_hits_are_judged_by_keyboard_and_pointer(opened, kept):
     assert path.read_text() == "query,id,relevant\n"
 
 
+def test_of_two_judgements_the_last_counts_also_in_capitals(opened, kept):
+    url, path = kept
+    page = opened(f"{url}/")
+    find(page, "the printer does not answer")
+    page.evaluate("""() => {
+        const send = window.fetch;
+        let first = true;
+        window.fetch = async (path, given) => {
+            if (path === "judge" && first) {
+                first = false;
+                await new Promise((go) => setTimeout(go, 500));
+            }
+            return send(path, given);
+        };
+    }""")
+    for key in ("ArrowDown", "Shift+Y", "ArrowUp", "Shift+N"):
+        page.keyboard.press(key)
+    first = page.locator("#hits li").first
+    first.get_by_role("button", name="no answer", pressed=True).wait_for()
+    page.locator("#said", has_text="1 judged; queries with an answer: 0").wait_for()
+    page.wait_for_timeout(700)
+    assert [row.split(",")[2] for row in path.read_text().splitlines()[1:]] == ["0"]
+    assert first.get_by_role("button", name="answers", pressed=True).count() == 0
+
+
 def test_a_judged_page_fits_a_telephone_and_runs_no_text(opened, kept):
     url, path = kept
     page = opened(f"{url}/", 400, "dark")

@@ -7,7 +7,7 @@
   const positions = ["row", "sentence", "passage", "repeats"], numbers = ["score", "cosine", "words"];
   const answers = { y: true, n: false, u: null };
   const seen = {};
-  let asked = 0, token = sessionStorage.getItem("token");
+  let asked = 0, token = sessionStorage.getItem("token"), judging = Promise.resolve();
 
   const make = (name, text, properties) => Object.assign(document.createElement(name), { textContent: text ?? "" }, properties);
 
@@ -67,8 +67,10 @@
     }
   };
 
+  // Judgements are sent one after the other: of two about one text the last counts.
+  const judge = (line, relevant) => { judging = judging.then(() => judgeNow(line, relevant)); };
   // A judgement goes to all hits of one text. What is pressed already is taken back by pressing it again.
-  const judge = async (line, relevant) => {
+  const judgeNow = async (line, relevant) => {
     const { query, id } = line.judged;
     try {
       const told = await fetched("judge", { query, id, relevant });
@@ -199,12 +201,13 @@
     const typing = event.target.matches("input"), lines = [...hits.children];
     const at = lines.indexOf(event.target.closest?.("#hits li"));
     const to = (line) => { event.preventDefault(); line?.focus(); };
+    const key = (event.key ?? "").toLowerCase();  // with the capitals on, too
     if (event.key === "Escape" || (event.key === "/" && !typing)) { to(query); query.select(); }
     else if (event.key === "ArrowDown" && (at >= 0 || event.target === query)) to(lines[at + 1]);
     else if (event.key === "ArrowUp" && at >= 0) to(lines[at - 1] ?? query);
-    else if (at >= 0 && lines[at].judged && event.key in answers && !(event.ctrlKey || event.metaKey || event.altKey)) {
-      judge(lines[at], answers[event.key]);
-      to(lines[at + (event.key === "u" ? 0 : 1)] ?? lines[at]);
+    else if (at >= 0 && lines[at].judged && key in answers && !(event.ctrlKey || event.metaKey || event.altKey)) {
+      judge(lines[at], answers[key]);
+      to(lines[at + (key === "u" ? 0 : 1)] ?? lines[at]);
     } else if (event.key === "Enter" && at >= 0 && event.target === lines[at]) lines[at].querySelector(".more")?.click();
   });
   start();
