@@ -8,6 +8,7 @@ from selfsent.errors import DataError
 from selfsent.evaluation import evaluate
 from selfsent.evaluation.tasks.judged import answered_queries, read_judged
 from selfsent.scorers.lexical import LexicalScorer
+from selfsent.search.tables import write_table
 
 TEXTS = {"7": "a red car", "8": "a blue car", "9": "two green boats", "T 1": "a red car", "11": "one white horse"}
 
@@ -100,3 +101,15 @@ def test_wrong_judgements_are_refused(table, tmp_path):
 def test_queries_that_have_an_answer_need_no_ids(tmp_path, table):
     (tmp_path / "asked.csv").write_text(table)
     assert answered_queries(tmp_path / "asked.csv") == ["no paper"]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet", ".tsv"])
+def test_rows_that_wait_for_a_judgement_are_left_out(tmp_path, suffix):
+    corpus = read_corpus([{"id": n, "text": f"text {n}"} for n in range(3)], metadata_columns=("id",), cache=tmp_path)
+    rows = [("red", "0", "1"), ("red", "1", ""), ("blue", "2", "2"), ("blue", "1", "no")]
+    path = tmp_path / f"mine{suffix}"
+    names = ("query", "id", "relevant")
+    write_table([dict(zip(names, row, strict=True)) for row in rows], dict.fromkeys(names, str), path)
+    task = read_judged(path, corpus, "id")
+    assert list(task.queries) == ["red", "blue"]
+    assert [dict(each) for each in task.grades] == [{0: 1.0}, {2: 2.0}]

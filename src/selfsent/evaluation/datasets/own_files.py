@@ -105,12 +105,13 @@ def _read_named(path: Path, names: tuple[str, ...], columns: Sequence[Column]) -
     texts = [name for part in parts for name in part]
     label = texts.pop() if names[-1] in _NO_TEXT and names[-1] != _MARK else None
     mark = texts.pop(names.index(_MARK)) if _MARK in names else None
-    wanted = Columns(tuple(dict.fromkeys(texts)), mark, label)
+    wanted = Columns(tuple(dict.fromkeys(texts)), label=label, metadata=() if mark is None else (mark,))
     table: list[list[str]] = []
     try:
         for batch in read_file(path, wanted):
             held = dict(zip(wanted.texts, batch.texts, strict=True))
-            others = ((mark, batch.documents), (label, batch.labels))
+            marks = ["" if each is None else str(each) for each in batch.metadata[0]] if mark and batch.metadata else []
+            others = ((mark, marks), (label, batch.labels))
             held |= {name: cells or [] for name, cells in others if name is not None}
             table += map(list, zip(*(map("\n\n".join, zip(*map(held.get, part))) for part in parts)))
     except CorpusError as error:

@@ -30,7 +30,7 @@ def read_judged(
     A query has a row for each id, or several ids in one cell, with spaces, commas, semicolons or bars between them.
     Ids that the table does not have are left out, and so are queries without another one; warnings count them. Rows of
     the table with the same id answer alike. A column `relevant`, as `label` and `serve --judge` write it, may say that
-    a text is no answer (0), or give a higher grade.
+    a text is no answer (0), or give a higher grade; rows where it is empty are left out.
 
     Args:
         path: `.csv`, `.jsonl` or `.parquet` with the columns query, id and perhaps relevant; others are tab-separated.
