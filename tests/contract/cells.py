@@ -22,6 +22,7 @@ LEARNED = {
     "ct-inbatch": {"batch_size": 32, "learning_rate": 5e-4, "steps": 60},
     **{name: {"steps": 80} for name in ("mnrl", "gpl", "neighbours", "cropping", "cross-encoder")},
     "distil": {"steps": 110},
+    "infersent": {"learning_rate": 5e-4, "steps": 80},  # three layers without anything between them
 }
 """With which a few sentences are learned by heart, where that is not `BATCH`."""
 
