@@ -133,6 +133,7 @@ def test_training_ends_without_a_model_where_what_is_saved_is_another(base_of, t
     assert (tmp_path / "run/model/modules.json").is_file()
 
 
+@WITH_LORA
 def test_an_adapter_of_a_base_in_half_precision_is_compared_in_full(tmp_path):
     lines = [f"The printer in room {number} does not answer." for number in range(40)]
     (tmp_path / "texts.txt").write_text("\n".join(lines), encoding="utf-8")
