@@ -38,6 +38,8 @@ ROOT = Path(__file__).parents[1]
 DECLARED = ROOT / "experiments" / "protocol.yaml"
 KEPT = ROOT / "docs" / "results" / "claims"
 """Where the figures of finished groups are."""
+UNFINISHED = KEPT / "unfinished"
+"""Where the figures of single runs are until their group is finished, so that another checkout goes on with them."""
 UNTRAINED = "untrained"
 """The row of the base as it is."""
 MEAN = "mean"
@@ -84,9 +86,10 @@ class Runner:
         name: of the group.
         bases: directories of bases that do not ship, by name.
         data: mirror of the data sets.
-        place: where runs are, an ignored folder.
+        place: where models and texts are, an ignored folder.
         say: receives a line for each run.
         about: what is declared; by default protocol.yaml.
+        done: where the figures of each run are; by default a folder of `place`.
     """
 
     name: str
@@ -95,6 +98,7 @@ class Runner:
     place: Path
     say: Say = print
     about: dict[str, Any] = field(default_factory=declared)
+    done: Path | None = None
 
     def __post_init__(self) -> None:
         self.group: dict[str, Any] = self.about["groups"][self.name]
@@ -179,7 +183,10 @@ class Runner:
         if not development:
             result = evaluate(model, task=self.group["test"], data=self.data, pooling=pooling)
             about = result.scores.items()
-            return {task: {"score": each.score, "samples": each.samples.tolist(), "n": each.n} for task, each in about}
+            return {
+                task: {"score": each.score, "samples": each.samples.round(3).tolist(), "n": each.n}
+                for task, each in about
+            }
         if self.group["dev"] not in self.about["dev"]:
             result = evaluate(model, task=self.group["dev"], data=self.data, pooling=pooling)
         else:
@@ -207,7 +214,7 @@ class Runner:
         trained = "method" in settings
         decides |= {} if development else {"test": self.group["test"]}
         key, title = digest(decides), f"{self.name}: {row}" + (f" at {rate:g}" if rate else "") + f", seed {seed}"
-        path, start = self.place / "done" / f"{key}.json", time.process_time()
+        path, start = (self.done or self.place / "done") / f"{self.name}-{key}.json", time.process_time()
         if path.is_file():
             return dict(read_json(path))
         made = {"row": row, "rate": rate, "seed": seed, "commit": self.commit, "versions": versions()}

@@ -4,8 +4,8 @@
     python experiments/claims.py --list                          # verdicts and prices
     python experiments/claims.py --run still-target --data DATA  # run what is missing, by docs/results/protocol.md
 
-A run uses one process of one thread at the lowest priority. It is done once: finished ones are in runs/claims, and one
-that was killed goes on from its checkpoint.
+A run uses one process of one thread at the lowest priority. It is done once: finished ones are in
+docs/results/claims/unfinished until their group is, and one that was killed goes on from its checkpoint in runs/claims.
 """
 
 from __future__ import annotations
@@ -301,14 +301,16 @@ def run(name: str, bases: Mapping[str, str], data: str | None, place: Path, thre
     os.environ["OMP_NUM_THREADS"] = str(threads)  # before torch is there
     os.nice(19)
     import torch
-    from claim_runs import Runner
+    from claim_runs import UNFINISHED, Runner
 
     torch.set_num_threads(threads)
     for group in dict.fromkeys(each["group"] for each in wanted[0]["decide"]):
         every = [about for each in claims().values() for claim in each for about in claim.get("decide", ())]
         comparisons = [{"rows": about["rows"], "test": about["test"]} for about in every if about["group"] == group]
-        figures = Runner(group, bases, data, place, lambda line: print(line, flush=True)).whole(comparisons)
-        write_json(RUN_HERE / f"{group}.json", figures)
+        runner = Runner(group, bases, data, place, lambda line: print(line, flush=True), done=UNFINISHED)
+        write_json(RUN_HERE / f"{group}.json", runner.whole(comparisons))
+        for path in UNFINISHED.glob(f"{group}-{'[0-9a-f]' * 16}.json"):
+            path.unlink()
 
 
 def main() -> None:
@@ -318,7 +320,7 @@ def main() -> None:
     parser.add_argument("--run", metavar="CLAIM", help="run what decides this claim, and write the page")
     parser.add_argument("--base", action="append", default=[], metavar="NAME=DIR", help="the directory of a named base")
     parser.add_argument("--data", default=os.environ.get("SELFSENT_DATA"), help="mirror of the data sets")
-    parser.add_argument("--runs", type=Path, default=ROOT / "runs" / "claims", help="where runs are kept")
+    parser.add_argument("--runs", type=Path, default=ROOT / "runs" / "claims", help="where models and texts are kept")
     parser.add_argument("--threads", type=int, default=1, help="of the one process")
     options = parser.parse_args()
     if options.list:
