@@ -1,6 +1,9 @@
 """An index that is asked by another encoder than its texts were encoded with."""
 
 import json
+import os
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -188,3 +191,15 @@ def test_what_a_map_cannot_be_learned_from(selfsent, tmp_path, arguments, said):
     done = selfsent("adapt", *given, "--output", tmp_path / "m.safetensors")
     assert (done.status, said in done.err) == (2, True), done.err
     assert not (tmp_path / "m.safetensors").exists()
+
+
+def test_the_printed_query_of_a_pushed_index_maps(selfsent, mapped, tmp_path):
+    pytest.importorskip("lancedb")
+    path, made, expected = mapped
+    Index(path).set_query_map(made)
+    printed = selfsent("push", path, f"lancedb://{tmp_path / 'store'}#rows").ok().out
+    code = printed.replace("printer does not answer", "ba de ko").replace("index.query_weights(query)", "{}")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=os.environ)
+    assert done.returncode == 0, done.stderr
+    found = [int(line.split("'id': ")[1].split(",")[0].strip("'")) for line in done.stdout.splitlines()]
+    assert found == np.argsort(-expected("ba de ko")[0]).tolist()

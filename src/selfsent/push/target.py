@@ -162,18 +162,28 @@ class Target(ABC):
     def search(self, vector: NDArray[Any], terms: dict[int, float], weight: float, limit: int) -> list[dict[str, Any]]:
         """The fields of the best rows, by the function of the file."""
 
-    def query(self, index: str, address: Address) -> str:
-        """The search in Python, ready to paste."""
+    def query(self, index: str, address: Address, mapped: bool = False) -> str:
+        """The search in Python, ready to paste.
+
+        Args:
+            index: its path.
+            address: of the collection.
+            mapped: whether the index has a map of query vectors.
+        """
         where = {"place": address.place, "name": address.name}
         return _QUERY.format(
             packages=" ".join(self.packages),
             imports=self.imports.strip(),
             search=inspect.getsource(inspect.getmodule(type(self)).search).strip(),  # type: ignore[union-attr]
             index=index,
+            vector=_MAPPED if mapped else _UNIT,
             connect=self.code.strip().format(**where),
         )
 
 
+_UNIT = """vector = encode(encoder, [query], side="query")[0, : index.size]
+vector = vector / np.linalg.norm(vector)"""
+_MAPPED = """vector = index.query_map(encode(encoder, [query], side="query"))[0]"""
 _QUERY = """# python -m pip install {packages}
 from typing import Any
 
@@ -191,8 +201,7 @@ from selfsent.models.opening import open_encoder
 index = Index({index!r})  # the words of queries, and how rare they are
 encoder = open_encoder(index.query_model)
 query = "printer does not answer"  # yours
-vector = encode(encoder, [query], side="query")[0, : index.size]
-vector = vector / np.linalg.norm(vector)
+{vector}
 {connect}
 for row in search(collection, vector, index.query_weights(query), weight=index.lexical_weight, limit=10):
     print(row)
