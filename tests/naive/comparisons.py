@@ -31,7 +31,7 @@ def softplus(x):
 
 
 def jensen_shannon(scores):
-    """Minus I^JSD(local; global), shifted to 0 for scores of 0: Zhang et al. 2020, equation 4.
+    """Minus I^JSD(local; global), shifted to 0 for scores of 0: Zhang et al. 2020, equations 2 and 3.
 
     Args:
         scores: for every sentence a list with, for each of its tokens, the scores with all sentences.

@@ -6,7 +6,7 @@ import torch
 
 
 def tsdae(encoder, decoder, damaged, whole):
-    """Minus the sum over sentences and positions t of log p(w_t | w_<t, s): Wang et al. 2021, equation 1.
+    """Minus the sum over sentences and positions t of log p(w_t | w_<t, s): Wang et al. 2021, section 3.
 
     Args:
         encoder: a transformers model; s is its last state of the first token.

@@ -1,6 +1,9 @@
 """Baselines of the papers: their losses beside slow twins, the recurrent bases, and runs from the command line."""
 
 import ast
+import importlib
+import warnings
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +12,7 @@ import slow
 import torch
 
 import tiny
+from forks import told_by
 from selfsent.data.random import make_key, uniforms
 from selfsent.data.views.noise import DeleteWords
 from selfsent.data.views.positives import Documents
@@ -49,6 +53,16 @@ def saved(tmp_path_factory):
         ).save_pretrained(folder / kind)
         tokenizer.save_pretrained(folder / kind)
     return folder
+
+
+def test_methods_use_no_deprecated_name():
+    def loaded():
+        warnings.simplefilter("error", DeprecationWarning)
+        points = entry_points(group="selfsent.methods")
+        modules = [importlib.import_module(point.module) for point in points if point.module.startswith("selfsent_")]
+        return [importlib.reload(module).__name__ for module in dict.fromkeys(modules)]
+
+    assert len(told_by(loaded)) == 4
 
 
 @pytest.fixture

@@ -73,8 +73,15 @@ def test_the_papers_rows_are_below_a_suites_scores_and_in_its_json(selfsent, tmp
     [
         (("recipes", "beside"), "needs the directories of runs"),
         (("recipes", "beside", ".", "--data", "."), "leave --data out"),
+        (("recipes", "beside", ".", "--plot", "x.svg"), "--pairs and --plot go with words"),
         (("recipes", "beside", "."), "holds no finished run of a recipe"),
+        (("recipes", "show"), "show needs the names of recipes"),
+        (("recipes", "show", "tsdae_words", "--json"), "leave --json and --data out"),
         (("recipes", "no_such"), "there is no recipe 'no_such'"),
+        (
+            ("train", "tsdae_word", "--output", "run"),
+            "there is no file and no recipe 'tsdae_word'; did you mean 'tsdae_words'?",
+        ),
         (("evaluate", "bundled", "--task", "stsb", "--published"), "--published: published rows belong to a suite"),
         (("evaluate", "bundled", "--suite", "stsb-cross", "--published"), "--published: no table of the papers"),
     ],

@@ -86,6 +86,15 @@ def test_rivals_of_tsdae_are_trained_as_in_its_paper(recipes):
     assert all(stage.arguments.items() >= wanted[stage.method.name].items() for stage in found)
 
 
+def test_recipes_say_where_the_settings_of_bsl_are_not_those_of_its_paper(recipes):
+    for name, variants in recipes.items():
+        for recipe in variants.values():
+            stages = [stage for stage in recipe.stages if stage.method.name in ("bootstrap", "ntxent")]
+            if any("learning_rate" in stage.arguments for stage in stages):
+                assert "authors' script" in recipe.note, name
+                assert "decay" in recipe.note, name
+
+
 def test_corpora_of_each_size_are_read_ten_times_and_the_best_pass_is_kept(recipes):
     found = recipes["tsdae_corpus_size"]
     stages = [stage for recipe in found.values() for stage in recipe.stages]

@@ -13,7 +13,7 @@ from selfsent.cli import console
 from selfsent.cli.console import show
 from selfsent.cli.flags import add_method_options
 from selfsent.cli.options import APART, FILES, UNSET, Resumable, TrainingText, WithLateOptions
-from selfsent.errors import SettingsError
+from selfsent.errors import SettingsError, near
 from selfsent.settings import Settings, setting
 from selfsent.training.run_config import ModelOptions, RunConfig
 
@@ -179,8 +179,15 @@ class Train(TrainingText, Resumable, WithLateOptions):
 
 
 def _shipped(name: str) -> Path | None:
-    """The file of a recipe that ships with an extension, by name; None for anything else."""
+    """The file of a recipe that ships with an extension, by name; None for anything else.
+
+    Raises:
+        SettingsError: it is nearly the name of one.
+    """
     if not name.isidentifier() or Path(name).exists():
         return None
-    files = (extensions.load("recipes", each) / f"{name}.yaml" for each in extensions.announced("recipes"))
-    return next((file for file in files if file.is_file()), None)
+    folders = [extensions.load("recipes", each) for each in extensions.announced("recipes")]
+    found = {file.stem: file for folder in reversed(folders) for file in folder.glob("*.yaml")}
+    if name not in found and (meant := near(name, found)):
+        raise SettingsError(f"there is no file and no recipe {name!r}; {meant}")
+    return found.get(name)

@@ -40,7 +40,8 @@ def test_publisher_files_are_read_when_there_is_no_parquet(tmp_path):
     toy = DataSet(
         "toy", "org/toy", 2, hub=False, reader=lambda path: {"text": path.read_text().split()}, files=("toy.txt",)
     )
-    with pytest.raises(DataError, match=r"toy is absent: .* does not hold org/toy/test.parquet, and no hub has it"):
+    missing = r"toy is absent: .* does not hold org/toy/test.parquet, nor toy.txt, and no hub has it"
+    with pytest.raises(DataError, match=missing):
         Store(tmp_path).load(toy)
     assert not toy.is_in(tmp_path)
     (tmp_path / "toy.txt").write_text("x y")

@@ -44,7 +44,13 @@ class Recipes(WithData):
         from selfsent_papers import outline, reproduction
 
         what, *names = self.name or ("",)
-        if what == "show" and names:
+        if (self.pairs or self.plot) and what != "words":
+            raise SettingsError("--pairs and --plot go with words: selfsent recipes words MODEL ... --pairs FILE")
+        if what == "show":
+            if not names:
+                raise SettingsError("show needs the names of recipes: selfsent recipes show NAME > mine.yaml")
+            if self.json or self.data:
+                raise SettingsError("show prints a recipe as it is: leave --json and --data out")
             for name in names:
                 sys.stdout.write(outline.recipe_file(name).read_text(encoding="utf-8"))
             return
@@ -62,8 +68,6 @@ class Recipes(WithData):
         if what == "words":
             self._words(names)
             return
-        if self.pairs or self.plot:
-            raise SettingsError("--pairs and --plot go with words: selfsent recipes words MODEL ... --pairs FILE")
         mirror = self.data or os.environ.get("SELFSENT_DATA")
         outlines = [outline.outline(name, mirror) for name in self.name or outline.shipped()]
         if self.json:

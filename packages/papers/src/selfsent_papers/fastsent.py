@@ -79,7 +79,7 @@ class FastSentLearner(Learner):
         return Loss(scores.logsumexp(dim=1)[owner].sum() - scores[owner, ids].sum(), len(ids))
 
 
-FastSent.method = Method("fastsent", FastSent, FastSentLearner).but(
+FastSent.method = Method("fastsent", FastSent, FastSentLearner).replace(
     # Theirs are single sentences, by plain gradient descent.
     published=Settings(batch_size=1, learning_rate=0.025, epochs=1, warmup=0, optimizer="sgd", clip=0.0),
     defaults=Settings(batch_size=64, learning_rate=5e-4, epochs=1, max_length=64),

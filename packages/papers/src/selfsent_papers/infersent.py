@@ -63,7 +63,7 @@ class InferSentLearner(Learner):
         return Loss(F.cross_entropy(self.classifier(features).float(), labels, reduction="sum"), len(labels))
 
 
-InferSent.method = Method("infersent", InferSent, InferSentLearner).but(
+InferSent.method = Method("infersent", InferSent, InferSentLearner).replace(
     pooling="max",
     # Theirs falls by 1 % a pass, and to a fifth when the accuracy on held-out pairs falls.
     published=Settings(batch_size=64, learning_rate=0.1, epochs=20, warmup=0, optimizer="sgd", clip=5.0),

@@ -208,9 +208,9 @@ class SkipThoughtsLearner(_Decoding):
 # The published code passes Adam a rate of 0.01, which it ignores for its own 0.0002.
 _PUBLISHED = Settings(learning_rate=2e-4, epochs=1, schedule="constant", warmup=0)
 
-SDAE.method = Method("sdae", SDAE, SequentialDenoisingLearner).but(
+SDAE.method = Method("sdae", SDAE, SequentialDenoisingLearner).replace(
     pooling="lasttoken",
-    published=_PUBLISHED.but(batch_size=16, clip=2.0, max_length=100),
+    published=_PUBLISHED.replace(batch_size=16, clip=2.0, max_length=100),
     defaults=Settings(batch_size=64, learning_rate=2e-4, epochs=1, max_length=64),
     large_learning_rate=2e-4,
     static=None,
@@ -219,11 +219,11 @@ SDAE.method = Method("sdae", SDAE, SequentialDenoisingLearner).but(
     compared=False,
 )
 
-SkipThoughts.method = SDAE.method.but(
+SkipThoughts.method = SDAE.method.replace(
     name="skip-thoughts",
     learner=SkipThoughtsLearner,
     options=SkipThoughts,
-    published=_PUBLISHED.but(batch_size=64, epochs=5, clip=5.0, max_length=30),
+    published=_PUBLISHED.replace(batch_size=64, epochs=5, clip=5.0, max_length=30),
     defaults=Settings(batch_size=64, learning_rate=5e-4, epochs=1, max_length=64),
     large_learning_rate=5e-4,
     presets={"faithful": {"reads": "start"}},

@@ -117,7 +117,8 @@ class Store:
                 return read_parquet(self.mirror / dataset.path, dataset)
             if dataset.reader and dataset.is_in(self.mirror):
                 return dataset.reader(*(self.mirror / file for file in dataset.files))
-            absent = f"the mirror {self.mirror} does not hold {dataset.path}"
+            files = f", nor {', '.join(dataset.files)}" if dataset.files else ""
+            absent = f"the mirror {self.mirror} does not hold {dataset.path}{files}"
         if not dataset.hub:
             raise DataError(f"{dataset.name} is absent: {absent}, and no hub has it")
         try:
