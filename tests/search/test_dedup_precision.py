@@ -128,6 +128,7 @@ def test_edits_of_a_text():
     )
     assert sorted(before) == sorted(after)
     assert made["mistyped"][1:] == ["", ""]
+    assert edits(["打印机没有反应请帮忙啊"], np.arange(1))["cut"] == ["打印机没有反应请"]  # by signs
 
 
 def test_another_name():

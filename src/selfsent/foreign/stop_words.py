@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -22,6 +23,12 @@ def _lists() -> Any:
     return stopwords
 
 
+def _without_content(words: Sequence[str]) -> Iterator[str]:
+    """Chinese stop words that have a sign which is one by itself: others are such as `安全` (safe), `问题` (problem)."""
+    signs = {word for word in words if len(word) == 1}
+    return (word for word in words if not signs.isdisjoint(word) and word not in ("任务", "应用"))
+
+
 def stop_words(language: str, code: str) -> tuple[str, ...]:
     """The stop words of a language; none where neither package has a list. bm25s has those of fourteen languages.
 
@@ -31,7 +38,7 @@ def stop_words(language: str, code: str) -> tuple[str, ...]:
     """
     name = "EN_PLUS" if language == "english" else language.upper()
     if found := getattr(_lists(), f"STOPWORDS_{name}", ()):
-        return tuple(found)
+        return tuple(found) if language != "chinese" else tuple(_without_content(found))
     import stopwordsiso
 
     return tuple(sorted(stopwordsiso.stopwords(code)))

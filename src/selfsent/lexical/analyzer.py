@@ -45,8 +45,18 @@ _INNER_SIGN = (
     r"(?<=[\u0400-\u04ff])['\u2019\u02bc](?=[\u0400-\u04ff])"
     r"|(?<=[\u05d0-\u05ea])[\"'\u05f3\u05f4](?=[\u05d0-\u05ea])"
 )
-_LEFT_OUT = re.compile(rf"[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0640\u064b-\u0652\u0670]|{_INNER_SIGN}")
-"""Signs that most people leave out: Hebrew points, Arabic vowel signs and strokes that lengthen words; inner signs."""
+_LEFT_OUT = re.compile(
+    r"[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0640\u064b-\u0652\u0670\u093c]"
+    rf"|(?<=[\u0400-\u04ff])[\u0300\u0301]|{_INNER_SIGN}"
+)
+"""Signs that most people leave out: Hebrew points, Arabic vowel signs and strokes that lengthen words, the dot below
+Hindi letters, Cyrillic stress; inner signs."""
+_NASAL = re.compile(
+    "[ँङञणनम](?:(?<=ँ)|्(?:(?<=ङ्)(?=[क-घ])|(?<=ञ्)(?=[च-झ])|(?<=ण्)(?=[ट-ढ])|(?<=न्)(?=[त-ध])|(?<=म्)(?=[प-भ])))"
+)
+"""Nasals of Hindi that are written as ं, too."""
+_DIGIT = re.compile(r"[^\D0-9]")
+"""Digits of other scripts."""
 _ASCII_WORD = re.compile(r"[A-Za-z0-9_]{2,}")
 _UNSPACED_RUN = re.compile(rf"(?:{UNSPACED.pattern}|[\uff66-\uff9f])+")
 """Scripts without spaces, katakana of half width among them."""
@@ -210,10 +220,11 @@ def fold(words: Sequence[str]) -> list[str]:
     """Words in the form in which they are compared: Unicode's NFKC with its case folding, without joiners.
 
     Nor do they have what most people leave out: Hebrew points, Arabic vowel signs, apostrophes and quotes in a word.
+    What is written in two ways is one word: `cœur` and `coeur`, `हिन्दी` and `हिंदी`, `٤٢` and `42`.
 
     Examples:
-        >>> fold(["Proﬁle", "ＲＥＳＥＴ", "Straße", "İzmir"])
-        ['profile', 'reset', 'strasse', 'izmir']
+        >>> fold(["Proﬁle", "ＲＥＳＥＴ", "Straße", "İzmir", "cœur"])
+        ['profile', 'reset', 'strasse', 'izmir', 'coeur']
     """
     joined = "\n".join(words)  # one call for all: no word holds a line end, nor is one made
     if joined.isascii():
@@ -224,8 +235,9 @@ def fold(words: Sequence[str]) -> list[str]:
         return ["".join(fold(part)) for part in parts]
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", joined).casefold())
     # The capital of the dotted i becomes an i with a dot above it, which nobody writes.
-    folded = folded.replace("i\u0307", "i").replace("\u200c", "").replace("\u200d", "")
-    return _LEFT_OUT.sub("", folded).split("\n")
+    folded = folded.replace("i\u0307", "i").replace("\u200c", "").replace("\u200d", "").replace("œ", "oe")
+    folded = _DIGIT.sub(lambda digit: str(int(digit[0])), folded)
+    return _NASAL.sub("ं", _LEFT_OUT.sub("", folded)).split("\n")
 
 
 def words_of(text: str) -> list[str]:

@@ -6,25 +6,42 @@ import re
 from collections import Counter
 from collections.abc import Container, Iterable, Sequence
 from difflib import SequenceMatcher
+from functools import cache
 from typing import Literal
+
+from selfsent.data.corpus.clean import UNSPACED
+from selfsent.display import shortened
+from selfsent.lexical.analyzer import combining_marks, fold
 
 Guard = Literal["numbers", "negations", "names", "order"]
 """A change that two texts of one family may not have."""
 
-_TOKEN = re.compile(r"\d+(?:[.,:/-]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*|[^\w\s]|_+")
-"""A number with its points and dashes, a word, or a sign."""
 _NUMBER = re.compile(r"\d+(?:[.,:/-]\d+)*")
 _NEGATION = re.compile(
-    r"\b(?:no|not|nor|never|none|nobody|nothing|nowhere|neither|cannot|without|\w+n['’]t|"
-    r"nicht|nichts|kein\w{0,2}|nie|niemals|niemand|ohne|ne|pas|jamais|aucune?|sans|non|nunca|nadie|ning[uú]n\w?|sin)\b"
+    r"(?<!\w)(?:no|not|nor|never|none|nobody|nothing|nowhere|neither|cannot|without|\w+n['’]t|"
+    r"nicht|nichts|kein\w{0,2}|nie|niemals|niemand|ohne|ne|pas|jamais|aucune?|sans|non|nunca|nadie|ning[uú]n\w?|sin|"
+    r"senza|nessun[oa]?|não|sem|nenhuma?|niet|niets|geen|nooit|zonder|inte|ikke|ingen|inga|aldrig?|utan|uten|uden|"
+    r"ei|eivät|emme|ilman|bez|nigdy|nem|nincs|nélkül|nu|fără|değil|yok|tidak|bukan|tanpa|belum|không|chưa|"
+    r"не|нет|ни|без|никогда|нельзя|ні|немає|ніколи|δεν|δε|μην?|όχι|χωρίς|לא|אין|בלי|لا|لم|لن|ليست?|غير|بدون|نیست|"
+    r"नहीं|मत|बिना|안|(?:않|못|없)\w*)(?!\w)|[不没沒未无無]|ない|なかった|なく|ません|ไม่"
 )
-"""Negations of English, German, French and Spanish."""
+"""Negations that are words of their own, or signs of Chinese, Japanese and Thai, in the languages that ship."""
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
-_TOLD_APART = re.compile(r"\w+")
 _BEGINS = re.compile(r"(?:^|[.!?:;…]|\n)[\s\"'“”„«»(\[*-]*$")
 """The characters before the first word of a sentence."""
 _COMPARED, _CHANGES, _LONGEST = 600, 6, 60
 """Tokens that are compared after the first difference, changes that are told, and characters of each side of one."""
+
+
+@cache
+def _token() -> re.Pattern[str]:
+    """A number with its points and dashes, a sign of a script without spaces, a word, or another sign.
+
+    Vowel signs and accents belong to their letter.
+    """
+    marks, unspaced = combining_marks(), UNSPACED.pattern
+    word = rf"(?:(?!{unspaced})[^\W\d_][{marks}]*)+"
+    return re.compile(rf"{_NUMBER.pattern}|{unspaced}[{marks}]*|{word}(?:['’]{word})*|[^\w\s]|_+")
 
 
 def differences(kept: str, other: str) -> str:
@@ -41,8 +58,8 @@ def differences(kept: str, other: str) -> str:
         >>> differences("Printer 42 is jammed", "printer 43 is not jammed"), differences("It rains", "it  rains")
         ('42 → 43; + not', '')
     """
-    one, two = _TOKEN.findall(kept), _TOKEN.findall(other)
-    left, right = [token.casefold() for token in one], [token.casefold() for token in two]
+    one, two = ([token.span() for token in _token().finditer(text)] for text in (kept, other))
+    left, right = [kept[a:b].casefold() for a, b in one], [other[a:b].casefold() for a, b in two]
     start, shorter = 0, min(len(one), len(two))
     while start < shorter and left[start] == right[start]:
         start += 1
@@ -54,16 +71,15 @@ def differences(kept: str, other: str) -> str:
     left, right = left[start : min(stops[0], start + _COMPARED)], right[start : min(stops[1], start + _COMPARED)]
     changes = []
     for kind, a, b, c, d in SequenceMatcher(None, left, right, autojunk=False).get_opcodes():
-        gone, new = (_joined(each) for each in (one[start + a : start + b], two[start + c : start + d]))
+        gone, new = _cut(kept, one[start + a : start + b]), _cut(other, two[start + c : start + d])
         if kind != "equal":
             changes.append(f"{gone} → {new}" if gone and new else f"+ {new}" if new else f"− {gone}")
     more = ["…"] if len(changes) > _CHANGES or is_cut else []
     return "; ".join(changes[:_CHANGES] + more)
 
 
-def _joined(tokens: Sequence[str]) -> str:
-    text = " ".join(tokens)
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+def _cut(text: str, tokens: Sequence[tuple[int, int]]) -> str:
+    return shortened(" ".join(text[tokens[0][0] : tokens[-1][1]].split()), _LONGEST) if tokens else ""
 
 
 def names_in(texts: Iterable[str]) -> set[str]:
@@ -93,7 +109,7 @@ def is_reordered(one: str, other: str) -> bool:
         >>> is_reordered("from Rome to Paris", "from Paris to Rome"), is_reordered("Rome or Paris", "not Rome, Paris")
         (True, False)
     """
-    words = [_TOLD_APART.findall(text.casefold()) for text in (one, other)]
+    words = [[token for token in _token().findall(text.casefold()) if token[0].isalnum()] for text in (one, other)]
     single = [{word for word, count in Counter(own).items() if count == 1} for own in words]
     both = single[0] & single[1]
     return [word for word in words[0] if word in both] != [word for word in words[1] if word in both]
@@ -121,7 +137,7 @@ def is_guarded(one: str, other: str, guards: Sequence[Guard], names: Container[s
         True
     """
     if "numbers" in guards:
-        short, long = sorted((_NUMBER.findall(one), _NUMBER.findall(other)), key=len)
+        short, long = sorted((_NUMBER.findall(" ".join(fold(text.split()))) for text in (one, other)), key=len)
         left = iter(long)
         if not all(number in left for number in short):  # in the same order, with others between them
             return True
