@@ -27,8 +27,8 @@ _WORD = re.compile(r"[^\W\d_]+")
 def edits(texts: list[str], rows: np.ndarray) -> dict[str, list[str]]:
     """Copies of texts by kind of edit; empty where a text cannot be edited so.
 
-    `cut`: without the last fifth of the words, of the signs in scripts without spaces. `mistyped`: two letters exchanged in one word of fifteen, in one at
-    least. `with another number`: one changed. `with another name`: the first one replaced by a name of another text.
+    `cut`: without the last fifth of the words, of the signs in scripts without spaces. `mistyped`: two letters
+    exchanged in one word of fifteen, in one at least. `with another number`: one changed. `with another name`: the first one replaced by a name of another text.
     `reworded`: three words of ten replaced through WordNet, if it is there.
 
     Args:
@@ -48,8 +48,8 @@ def edits(texts: list[str], rows: np.ndarray) -> dict[str, list[str]]:
     )
     for text, row in zip(texts, rows.tolist(), strict=True):
         words = text.split()
-        part = text[: int(_CUT * len(text))].strip() if UNSPACED.search(text) else " ".join(words[: int(_CUT * len(words))])
-        made["cut"].append(part)
+        part, sign = (text, "") if UNSPACED.search(text) else (words, " ")
+        made["cut"].append(sign.join(part[: int(_CUT * len(part))]).strip())
         order = uniforms(key, np.full(len(words), row), np.arange(len(words))).argsort()
         places = [place for place in order.tolist() if len(words[place]) > 2][: max(1, len(words) // _TYPED)]
         for place in places:

@@ -26,13 +26,16 @@ from selfsent.errors import CorpusError
         ["هل تعمل الطابعة؟", "لا تعمل."],
         ["Das kostet z.B. 3,50 Euro.", "Übrigens nicht mehr."],
         ["Am 3. Mai gibt es z. B. Kuchen, Eis u. a. Dinge.", "Ggf. Torte.", "Es war 1945.", "Mai kam."],
+        ["Schůzka je 12. 3. 2025 v Praze.", "Dne 5.4. 2025 ne.", "Es war 3.", "Danach kam 5."],
+        ["Vgl. Art. 5 Abs. 2 GG.", "Il sig. Rossi abita qui.", "डॉ. शर्मा आए।"],
+        ["「助けて。」と言った。", "「うん。」", "「そう。」"],
         ["См. рис. 3.", "Это т. е. Москва.", "Да."],
         ["Bkz. Ankara, örn. Çankaya.", "Np. Kraków, tzw. Stare Miasto.", "Sra. López fala."],
         ["It was option b.", "Then plan C. was left.", "See 3.", "May came."],
     ],
 )
 def test_split(sentences):
-    joiner = "" if sentences[0][0] in "今" else " "
+    joiner = "" if sentences[0][0] in "今「" else " "
     assert split_sentences(joiner.join(sentences)) == sentences
 
 
