@@ -1,6 +1,6 @@
 import pytest
 
-from selfsent.display import counted, markdown, table_of, text_of, visible
+from selfsent.display import counted, markdown, shortened, table_of, text_of, visible
 
 
 @pytest.fixture
@@ -42,3 +42,9 @@ def test_nothing_that_commands_a_terminal_is_shown_raw():
 def test_singular_and_plural():
     assert [counted(n, "query", "queries") for n in (0, 1, 2000)] == ["0 queries", "1 query", "2,000 queries"]
     assert counted(1, "text") == "1 text"
+
+
+def test_a_text_is_not_cut_between_a_letter_and_its_vowel_sign():
+    assert shortened("abcdef", 5) == "abcd…"
+    assert shortened("काम कि बात", 6) == "काम …"
+    assert shortened("\u0301" * 9, 5) == "\u0301" * 4 + "…"

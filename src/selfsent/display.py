@@ -55,8 +55,13 @@ def listed(names: Sequence[str]) -> str:
 
 
 def shortened(text: str, most: int = 500) -> str:
-    """A text of at most so many characters; an ellipsis stands for the rest."""
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+    """A text of at most so many characters; an ellipsis stands for the rest. A letter keeps its marks."""
+    if len(text) <= most:
+        return text
+    end = most - 1
+    while end and unicodedata.category(text[end]).startswith("M"):
+        end -= 1
+    return f"{text[: end or most - 1]}…"
 
 
 def with_wide_title(table: Table) -> Group:

@@ -24,7 +24,7 @@ def _lists() -> Any:
 
 
 def _without_content(words: Sequence[str]) -> Iterator[str]:
-    """Chinese stop words that have a sign which is one by itself: others are such as `安全` (safe), `问题` (problem)."""
+    """Chinese stop words with a sign that is one by itself: others are such as `安全` (safe), `问题` (problem)."""
     signs = {word for word in words if len(word) == 1}
     return (word for word in words if not signs.isdisjoint(word) and word not in ("任务", "应用"))
 

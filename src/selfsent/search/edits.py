@@ -28,8 +28,9 @@ def edits(texts: list[str], rows: np.ndarray) -> dict[str, list[str]]:
     """Copies of texts by kind of edit; empty where a text cannot be edited so.
 
     `cut`: without the last fifth of the words, of the signs in scripts without spaces. `mistyped`: two letters
-    exchanged in one word of fifteen, in one at least. `with another number`: one changed. `with another name`: the first one replaced by a name of another text.
-    `reworded`: three words of ten replaced through WordNet, if it is there.
+    exchanged in one word of fifteen, in one at least. `with another number`: one changed. `with another name`: the
+    first one replaced by a name of another text. `reworded`: three words of ten replaced through WordNet, if it is
+    there.
 
     Args:
         texts: (n,) of the corpus.
