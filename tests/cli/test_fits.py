@@ -33,7 +33,7 @@ def test_a_table_is_fitted_to_a_teacher(train, selfsent, sentences, base, tmp_pa
     train(*how, "--teacher", base, "--dimensions", 8).ok()
     assert load_encoder(tmp_path / "run" / "model").embedding_size == 8
     refused = train("--method", "least-squares", "--teacher", base, "--overwrite")
-    assert "fits a table of token vectors" in refused.late_complaint
+    assert "fits a table of token vectors, and this base is of the kind bert" in refused.complaint
 
 
 def test_any_method_can_be_whitened(train, sentences, tmp_path):

@@ -65,5 +65,5 @@ def test_what_cannot_be_mined_is_refused(selfsent, train, model, faq, tmp_path):
     assert "give --positives document or title" in train(*given).complaint
     assert "a teacher ranks mined negatives" in train("--method", "mnrl", "--teacher", "search").complaint
     given = ("--method", "mnrl", "--text-columns", "q,a", "--mined", 2, "--teacher", model)
-    assert "is no cross-encoder: give one, or --teacher search" in train(*given, corpus=faq).late_complaint
+    assert "is no cross-encoder: give one, or --teacher search" in train(*given, corpus=faq).complaint
     assert not output.exists()

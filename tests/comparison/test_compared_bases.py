@@ -1,4 +1,5 @@
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -6,6 +7,7 @@ from selfsent.comparison.trials import Base, is_strong, known_bases, planned
 from selfsent.errors import SettingsError
 from selfsent.models.bases import resolve
 from selfsent.models.loading import load_encoder
+from selfsent.progress import Progress
 
 
 def test_two_directories_of_one_name_keep_their_paths(base_of, tmp_path):
@@ -40,3 +42,20 @@ def test_names_that_differ_in_signs_alone_would_share_a_folder():
         planned(methods, [Base("bundled")], False, Path("out"), print)
     (trial,) = planned({"a b": methods["a b"]}, [Base("bundled")], False, Path("out"), print)
     assert trial.path == Path("out/methods/a-b")
+
+
+def test_a_default_method_that_cannot_train_the_base_is_left_out_with_a_line(base_of):
+    told, methods, bases = (
+        Progress(),
+        {name: {"method": name} for name in ("simcse", "tsdae")},
+        [Base(base_of("albert"))],
+    )
+    told.notice = Mock()
+    (trial,) = planned(methods, bases, True, Path("out"), told)
+    assert trial.method == "tsdae"
+    ((line,), _) = told.notice.call_args
+    assert line.startswith("simcse is left out: the two views of a sentence would be identical")
+    for given, default in ((methods, False), ({"simcse": methods["simcse"]}, True)):
+        with pytest.raises(SettingsError, match="simcse: the two views"):
+            planned(given, bases, default, Path("out"), told)
+    assert told.notice.call_count == 1

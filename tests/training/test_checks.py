@@ -102,3 +102,13 @@ def test_the_first_token_of_a_causal_model_is_no_sentence_vector(name, encoder_o
     for pooling in ("mean", "lasttoken", "max"):
         encoder = encoder_of(name, pooling)
         reject_constant(encoder, template_of(encoder))
+
+
+@pytest.mark.parametrize(("name", "given"), [("albert", {}), ("modernbert", {}), ("bert", {"dropout": 0.0})])
+def test_views_that_would_be_identical_without_dropout_are_refused_by_the_files_of_the_base(name, given, base_of):
+    for method in ("simcse", "bootstrap"):
+        with pytest.raises(SettingsError, match=r"would be identical.*or dropout=0.1"):
+            Plan.resolve(get_method(method), base_of(name), **given)
+        for enough in ({"dropout": 0.1}, {**given, "delete_words": 0.3}):
+            Plan.resolve(get_method(method), base_of(name), **enough)
+    Plan.resolve(get_method("simcse"), base_of("bert"))

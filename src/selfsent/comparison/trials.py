@@ -184,9 +184,10 @@ def planned(
     Raises:
         SelfsentError: a method can train none of the bases, its settings are wrong, or two runs have one directory.
     """
-    found = list[Trial]()
+    found, notices = list[Trial](), list[str]()
+    wrong: list[SettingsError | BaseEncoderError] = []
     for name, given in methods.items():
-        wrong: dict[Base, SettingsError | BaseEncoderError] = {}
+        before = len(wrong)
         for base in bases:
             if default and not _suits_static(given) and is_static(base.directory):
                 continue
@@ -195,11 +196,14 @@ def planned(
                 path = directory / "methods" / folder_of(base.trained(name))
                 found.append(Trial(name, base, plan, path, {**given, "seed": plan.settings.seed}))
             except (SettingsError, BaseEncoderError) as error:
-                wrong[base] = error
-        if len(wrong) == len(bases):
-            raise next(iter(wrong.values()))
-        for base, why in wrong.items():
-            progress.notice(f"{base.trained(name)} is left out: {str(why).removeprefix(f'{name}: ')}")
+                wrong.append(error)
+                notices.append(f"{base.trained(name)} is left out: {str(error).removeprefix(f'{name}: ')}")
+        if len(wrong) - before == len(bases) and not default:
+            raise wrong[before]
+    if wrong and not found:
+        raise wrong[0]
+    for line in notices:
+        progress.notice(line)
     for folder, count in Counter(trial.path.name for trial in found).items():
         if count > 1:
             raise SettingsError(f"two methods would be in methods/{folder}: give them names that differ in letters")

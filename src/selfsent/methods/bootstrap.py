@@ -119,7 +119,6 @@ class BootstrapLearner(Learner):
 
     def __init__(self, model: Encoder, options: NetworkOptions) -> None:
         super().__init__(model, options)
-        options.require_difference(model)
         self.target = model.twin().requires_grad_(False)
         self.predictor = Predictor(model.embedding_size, options.width, options.chained, options.norms == "first")
         self.train()

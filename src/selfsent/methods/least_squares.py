@@ -12,9 +12,9 @@ from torch.nn import functional as F
 from selfsent.data.packed import Packed
 from selfsent.data.views.view import View
 from selfsent.distributed import gather
-from selfsent.errors import BaseEncoderError, SettingsError
+from selfsent.errors import SettingsError
 from selfsent.methods.matryoshka import all_sizes
-from selfsent.methods.method import ONE_PASS, Learner, Method, MethodOptions
+from selfsent.methods.method import ONE_PASS, AnyBase, Learner, Method, MethodOptions, require_table
 from selfsent.models.bases import resolve
 from selfsent.models.encoder import Encoder
 from selfsent.models.loading import load_encoder
@@ -61,6 +61,10 @@ class LeastSquares(MethodOptions):
     def views(self) -> tuple[View, ...]:
         """The text, with the teacher's vector."""
         return (View(precomputed=True),)
+
+    def check_base(self, base: AnyBase, dropout: float | None = None) -> None:
+        """Reject a base that is no table of token vectors."""
+        require_table("least-squares fits", base)
 
 
 class Bags:
@@ -163,10 +167,6 @@ class LeastSquaresLearner(Learner):
 
     def __init__(self, model: Encoder, options: LeastSquares) -> None:
         super().__init__(model, options)
-        if not model.is_static:
-            other = f"this base is of the kind {model.transformer.config.model_type}"
-            problem = f"least-squares fits a table of token vectors, and {other}"
-            raise BaseEncoderError(f"{problem}: choose another base, such as bundled")
         # In a tuple they are no submodules: neither trained, nor wrapped, nor part of checkpoints.
         self.teachers = tuple(load_encoder(name).eval().requires_grad_(False) for name in options.teachers)
         for name, teacher in zip(options.teachers, self.teachers, strict=True):

@@ -13,13 +13,23 @@ from torch import Tensor, nn
 
 from selfsent.data.packed import Packed
 from selfsent.data.views.view import View
-from selfsent.errors import SettingsError
+from selfsent.errors import BaseEncoderError, SettingsError
+from selfsent.models.base_info import BaseInfo
 from selfsent.models.encoder import Encoder
 from selfsent.models.heads.options import HEADS, Pooling
 from selfsent.renamed import warn_renamed
 from selfsent.settings import Settings, accept_former_names, check_limits
 
+AnyBase = Encoder | BaseInfo
+"""A base encoder that is loaded, or its properties as files have them."""
 Compares = Literal["nothing", "batch", "texts", "documents"]
+
+
+def require_table(what: str, base: AnyBase) -> None:
+    """Raise a `BaseEncoderError`, unless the base is a table of token vectors, which the method `what` trains."""
+    if not base.is_static:
+        problem = f"{what} a table of token vectors, and this base is of the kind {base.kind}"
+        raise BaseEncoderError(f"{problem}: choose another base, such as bundled")
 
 
 @dataclass(frozen=True)
@@ -96,11 +106,16 @@ class MethodOptions:
         """Whether static embeddings, which have no dropout, can be trained so."""
         return True
 
-    def check_static(self) -> None:
-        """Reject options with which static embeddings cannot be trained, before a text is read.
+    def check_base(self, base: AnyBase, dropout: float | None = None) -> None:
+        """Reject a base that cannot be trained with these options: before a text is read, and by the learner.
+
+        Args:
+            base: the base encoder.
+            dropout: the dropout rate it will have; None for its own.
 
         Raises:
-            SettingsError: they cannot.
+            BaseEncoderError: it cannot.
+            SettingsError: it cannot with these options.
         """
 
     @property
@@ -145,6 +160,7 @@ class Learner(nn.Module):
 
     def __init__(self, model: Encoder, options: Any) -> None:
         super().__init__()
+        options.check_base(model)
         self.model = model
         self.options = options
         self.class_names: tuple[str, ...] = ()

@@ -9,8 +9,7 @@ from selfsent.data.views.noise import CropWords, DeleteWords, PickWords
 from selfsent.data.views.positives import WHOLE, Mixed, Passage, Span, Surroundings, Title
 from selfsent.data.views.view import View, ViewSide
 from selfsent.errors import SettingsError, guess
-from selfsent.methods.method import MethodOptions
-from selfsent.models.encoder import Encoder
+from selfsent.methods.method import AnyBase, MethodOptions
 from selfsent.naming import names
 from selfsent.settings import setting
 
@@ -129,21 +128,10 @@ class PairOptions(ViewOptions):
         """Whether views differ without dropout, which static embeddings do not have."""
         return self.varied
 
-    def require_difference(self, model: Encoder) -> None:
-        """Reject two identical views.
-
-        Raises:
-            SettingsError: nothing makes the views differ.
-        """
-        if not (model.dropout_rate or self.varied):
-            raise self._identical("" if model.is_static else "dropout=0.1, or ")
-
-    def check_static(self) -> None:
-        """Reject two identical views of static embeddings."""
-        if not self.suits_static:
-            raise self._identical()
-
-    def _identical(self, dropout: str = "") -> SettingsError:
-        problem = "the two views of a sentence would be identical: this base has no dropout and no noise is set"
-        advice = f"give positives=neighbours if the corpus has documents, or {dropout}delete_words=0.3"
-        return SettingsError(f"{problem}; {advice}")
+    def check_base(self, base: AnyBase, dropout: float | None = None) -> None:
+        """Reject two identical views."""
+        if not (self.varied or (base.dropout_rate if dropout is None else dropout)):
+            given = "" if base.is_static else "dropout=0.1, or "
+            problem = "the two views of a sentence would be identical: this base has no dropout and no noise is set"
+            advice = f"give positives=neighbours if the corpus has documents, or {given}delete_words=0.3"
+            raise SettingsError(f"{problem}; {advice}")

@@ -15,7 +15,7 @@ from selfsent.data.views.positives import WHOLE, Surroundings
 from selfsent.data.views.view import View, ViewSide
 from selfsent.errors import SettingsError
 from selfsent.methods.contrast import list_loss, margin_loss, ranking_loss, similarity_loss
-from selfsent.methods.method import Learner, Loss, Method
+from selfsent.methods.method import AnyBase, Learner, Loss, Method
 from selfsent.methods.positives import LONG, POSITIVES, ViewOptions
 from selfsent.models.bases import resolve
 from selfsent.models.encoder import Encoder
@@ -73,6 +73,12 @@ class MNRL(ViewOptions):
         if self.positives != "itself" and self.hard_negatives:
             one = f"positives={self.positives} for one: leave it out, or give method=mnrl with positives=itself"
             raise SettingsError(f"`hard_negatives` is for three text columns, and {one}")
+
+    def check_base(self, base: AnyBase, dropout: float | None = None) -> None:
+        """Reject a teacher that is no cross-encoder."""
+        for name in self.teachers:
+            if not is_cross_encoder(resolve(name)):
+                raise SettingsError(f"the teacher {name} is no cross-encoder: give one, or teacher=search")
 
     @property
     def sides(self) -> tuple[ViewSide, ViewSide]:
@@ -169,9 +175,6 @@ class RankingLearner(Learner):
 
     def __init__(self, model: Encoder, options: MNRL) -> None:
         super().__init__(model, options)
-        for name in options.teachers:
-            if not is_cross_encoder(resolve(name)):
-                raise SettingsError(f"the teacher {name} is no cross-encoder: give one, or teacher=search")
         self.fixed = (model.twin().eval().requires_grad_(False),) if options.keep_base else ()
 
     def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:

@@ -12,8 +12,7 @@ from torch.nn import functional as F
 from selfsent.data.packed import Packed
 from selfsent.data.views.view import View
 from selfsent.distributed import gathered
-from selfsent.errors import BaseEncoderError
-from selfsent.methods.method import STATIC, Learner, Loss, Method, MethodOptions
+from selfsent.methods.method import STATIC, AnyBase, Learner, Loss, Method, MethodOptions, require_table
 from selfsent.models.assemble import freeze_after_tokens
 from selfsent.models.encoder import Encoder
 from selfsent.settings import Settings, setting
@@ -37,6 +36,10 @@ class Sent2Vec(MethodOptions):
     def views(self) -> tuple[View, ...]:
         """The sentence, whose words are predicted."""
         return (View(side="bare"),)
+
+    def check_base(self, base: AnyBase, dropout: float | None = None) -> None:
+        """Reject a base that is no table of token vectors."""
+        require_table("sent2vec trains", base)
 
 
 class Sent2VecLearner(Learner):
@@ -65,18 +68,10 @@ class Sent2VecLearner(Learner):
 
     def __init__(self, model: Encoder, options: Sent2Vec) -> None:
         super().__init__(model, options)
-        self.check_base(model)
         freeze_after_tokens(model)
         self.output = nn.Embedding(model.vocabulary_size, model.hidden_size)
         nn.init.normal_(self.output.weight, std=_SPREAD)
         self.register_buffer("frequency", torch.full((model.vocabulary_size,), 1 / model.vocabulary_size))
-
-    def check_base(self, model: Encoder) -> None:
-        """Reject a base that is no table of token vectors."""
-        if not model.is_static:
-            other = f"this base is of the kind {model.transformer.config.model_type}"
-            problem = f"sent2vec trains a table of token vectors, and {other}"
-            raise BaseEncoderError(f"{problem}: choose another base, such as bundled")
 
     def prepare(self, batches: Iterable[Sequence[Packed]]) -> None:
         """Count how often each token occurs."""

@@ -51,7 +51,6 @@ class SimCSELearner(Learner):
 
     def __init__(self, model: Encoder, options: SimCSE) -> None:
         super().__init__(model, options)
-        options.require_difference(model)
         width = model.embedding_size
         self.mlp = nn.Sequential(nn.Linear(width, width), nn.Tanh()) if options.mlp else nn.Identity()
 

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from selfsent.errors import BaseEncoderError, SettingsError
+from selfsent.errors import SettingsError
 from selfsent.models.encoder import Encoder
 from selfsent.models.heads.options import CNN_POOL, NgramOptions
 
@@ -23,9 +23,7 @@ def put_head(model: Encoder, options: Any) -> None:
         BaseEncoderError: it has no token states.
         SettingsError: it has such a head of another shape.
     """
-    if model.is_static:
-        problem = "heads need a transformer, such as bundled-raw, and this base is a table of token vectors"
-        raise BaseEncoderError(problem)
+    model.require_transformer("a head reads the states of a transformer")
     if isinstance(options, NgramOptions):
         from selfsent.models.heads.ngram_cnn import ngram_modules
 

@@ -6,12 +6,14 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from safetensors import SafetensorError, safe_open
 
 from selfsent.errors import BaseEncoderError
 from selfsent.models.bases import resolve, weights_digest, weights_of
-from selfsent.models.loading import load_encoder
+from selfsent.models.dropout import rate_of
+from selfsent.models.loading import load_encoder, read_config
 from selfsent.models.saved import modules_of, pooling_among, starts_with_table, was_pretrained_only
 
 
@@ -63,6 +65,25 @@ class BaseInfo:
     def is_trained_transformer(self) -> bool:
         """Whether it is a sentence encoder other than a table of static embeddings."""
         return self.is_sentence_encoder and not self.is_static
+
+    @cached_property
+    def config(self) -> Any:
+        """What transformers reads as the configuration of the transformer; None for a table.
+
+        Raises:
+            BaseEncoderError: it cannot be read.
+        """
+        return None if self.is_static else read_config(self.name, self.directory)
+
+    @property
+    def kind(self) -> str:
+        """What transformers calls the architecture; `static` for a table of static embeddings."""
+        return "static" if self.is_static else str(self.config.model_type)
+
+    @property
+    def dropout_rate(self) -> float:
+        """The largest dropout rate of the transformer; 0 for a table."""
+        return rate_of(self.config)
 
     @cached_property
     def digest(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from torch import nn
 
@@ -12,6 +13,11 @@ DROPOUTS = (
     *("mlp_dropout", "attn_pdrop", "resid_pdrop", "embd_pdrop", "hidden_dropout", "activation_dropout", "dropout_rate"),
 )
 """Names of dropout rates in configurations."""
+
+
+def rate_of(config: Any) -> float:
+    """The largest dropout rate in a transformer's configuration; 0 without any."""
+    return max((float(getattr(config, name, 0.0) or 0.0) for name in DROPOUTS), default=0.0)
 
 
 @contextmanager

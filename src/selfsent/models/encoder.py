@@ -19,7 +19,7 @@ from selfsent.fast.gradcache import in_parts
 from selfsent.files import write_json
 from selfsent.foreign.transformers import has_masked_language_model, silent
 from selfsent.lexical.hybrid import SEARCH_FILE, SEARCH_WEIGHT
-from selfsent.models.dropout import DROPOUTS, without_dropout
+from selfsent.models.dropout import rate_of, without_dropout
 from selfsent.models.heads.language_model import LanguageModelHead, new_head, save_head
 from selfsent.models.heads.layers import Layers, is_layer_mean, layer_mean, mean_of
 from selfsent.models.heads.options import CNN_POOL
@@ -83,6 +83,11 @@ class Encoder(nn.Module):
         """The transformers model inside, without any head; of an encoder-decoder its encoder."""
         model = self.sentence_transformer[0].model
         return model.encoder if getattr(model.config, "is_encoder_decoder", False) else model
+
+    @property
+    def kind(self) -> str:
+        """What transformers calls the architecture; `static` for a table of static embeddings."""
+        return "static" if self.is_static else str(self.transformer.config.model_type)
 
     @property
     def adapted(self) -> bool:
@@ -156,8 +161,7 @@ class Encoder(nn.Module):
         """
         if layers == "last":
             return
-        if self.is_static:
-            raise BaseEncoderError(f"this base is a table of token vectors, without layers: leave out layers={layers}")
+        self.require_transformer(f"layers={layers} are a transformer's")
         if self.token_modules:
             raise BaseEncoderError(f"this base has modules before its pooling, which layers={layers} would replace")
         if self.transformer is not self.sentence_transformer[0].model:
@@ -202,9 +206,7 @@ class Encoder(nn.Module):
     @property
     def dropout_rate(self) -> float:
         """The largest dropout rate anywhere in the transformer; 0 when it has none, or when there is no transformer."""
-        if self.is_static:
-            return 0.0
-        return max((float(getattr(self.transformer.config, name, 0.0) or 0.0) for name in DROPOUTS), default=0.0)
+        return 0.0 if self.is_static else rate_of(self.transformer.config)
 
     @property
     def device(self) -> torch.device:

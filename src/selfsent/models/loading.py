@@ -70,7 +70,7 @@ def load_encoder(
     encoder: Encoder
     try:
         if is_static(directory):
-            check_table(base, pooling, dropout)
+            check_table(base, pooling=pooling, dropout=dropout)
             encoder = _load_static(directory)
         else:
             encoder = _load_transformer(base, directory, pooling, dropout, keep_adapter)
@@ -80,7 +80,7 @@ def load_encoder(
     except SelfsentError:
         raise
     except Exception as error:  # libraries raise anything over a damaged file
-        raise BaseEncoderError(f"{base} cannot be loaded as an encoder: {first_line(error)}") from error
+        raise _unreadable(base, error) from error
     if difference:
         other = f"other {difference} than sentence-transformers does, which may use a chat template"
         raise BaseEncoderError(f"selfsent cannot use {base}: for the same text it gets {other}")
@@ -92,16 +92,52 @@ def load_encoder(
     return encoder
 
 
-def check_table(base: object, pooling: str | None, dropout: float | None) -> None:
+def _unreadable(base: str | Path, error: Exception) -> BaseEncoderError:
+    return BaseEncoderError(f"{base} cannot be loaded as an encoder: {first_line(error)}")
+
+
+def read_config(base: str | Path, directory: Path) -> Any:
+    """The configuration of the transformer of a base, by transformers; below an adapter, that of its base.
+
+    Raises:
+        BaseEncoderError: there is no transformer, it needs code of its own, or its configuration cannot be read.
+    """
+    from transformers import CONFIG_MAPPING, AutoConfig
+
+    modules = modules_of(directory)
+    if modules and (kind := modules[0][0].rpartition(".")[2]) != "Transformer":
+        raise BaseEncoderError(f"the first module of {base} is a {kind}; selfsent needs a transformer there")
+    folder = below_adapter(directory) or transformer_folder(directory)
+    about = read_json(folder / "config.json")
+    if "auto_map" in about and about.get("model_type") not in CONFIG_MAPPING:
+        raise BaseEncoderError(
+            f"{base} needs code of its own ({about.get('model_type')!r}), and selfsent runs no code that comes with a"
+            " model: take a copy for a class that transformers has, or another base"
+        )
+    register_architecture(about)
+    try:
+        return AutoConfig.from_pretrained(folder, trust_remote_code=False)
+    except Exception as error:
+        raise _unreadable(base, error) from error
+
+
+def check_table(
+    base: object, *, pooling: str | None, dropout: float | None, head: str | None = None, layers: str = "last"
+) -> None:
     """Reject what a table of token vectors has not.
 
     Raises:
-        BaseEncoderError: another pooling than the mean, or dropout.
+        BaseEncoderError: another pooling than the mean, dropout, a head or layers to average.
     """
+    table = f"{base} is a table of token vectors"
     if pooling not in (None, "mean"):
-        raise BaseEncoderError(f"{base} is a table of token vectors, which takes means: leave out pooling={pooling}")
+        raise BaseEncoderError(f"{table}, which takes means: leave out pooling={pooling}")
     if dropout:
-        raise BaseEncoderError(f"{base} is a table of token vectors, without dropout: leave out `dropout`")
+        raise BaseEncoderError(f"{table}, without dropout: leave out `dropout`")
+    if head:
+        raise BaseEncoderError(f"{table}, without states for a head: leave out head={head}")
+    if layers != "last":
+        raise BaseEncoderError(f"{table}, without layers: leave out layers={layers}")
 
 
 def load_prompted(base: str | Path) -> Encoder:
@@ -126,22 +162,10 @@ def _load_static(directory: Path) -> StaticEncoder:
 def _load_transformer(
     base: str | Path, directory: Path, pooling: Pooling | None, dropout: float | None, keep_adapter: bool
 ) -> Encoder:
-    from transformers import CONFIG_MAPPING, AutoConfig
-
-    modules, folder = modules_of(directory), transformer_folder(directory)
-    if modules and (kind := modules[0][0].rpartition(".")[2]) != "Transformer":
-        raise BaseEncoderError(f"the first module of {base} is a {kind}; selfsent needs a transformer there")
+    modules, folder, config = modules_of(directory), transformer_folder(directory), read_config(base, directory)
     if adapted := below_adapter(directory):
         require_peft()
         folder = folder if (folder / HEAD_FILE).is_file() else adapted
-    about = read_json((adapted or folder) / "config.json")
-    if "auto_map" in about and about.get("model_type") not in CONFIG_MAPPING:
-        raise BaseEncoderError(
-            f"{base} needs code of its own ({about.get('model_type')!r}), and selfsent runs no code that comes with a"
-            " model: take a copy for a class that transformers has, or another base"
-        )
-    register_architecture(about)
-    config = AutoConfig.from_pretrained(adapted or folder, trust_remote_code=False)
     rates = {name: dropout for name in DROPOUTS if dropout is not None and hasattr(config, name)}
     with torch.random.fork_rng([]):
         torch.manual_seed(0)  # weights missing in the files, such as a pooler, are the same in every process

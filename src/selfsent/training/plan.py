@@ -109,8 +109,9 @@ class Plan:
         start = default_settings(method, info, bool(model.lora))  # raises where the method cannot train the base
         settings, options, ignored = _changed(method, method.published if preset else start, changes)
         if info.is_static:
-            check_table(info.name, pooling, model.dropout)
-            options.check_static()
+            layers = getattr(options, "layers", "last")
+            check_table(info.name, pooling=pooling, dropout=model.dropout, head=head, layers=layers)
+        options.check_base(info, model.dropout)
         if options.reads_whole_documents and not preset and "max_length" not in changes:
             settings = settings.replace(max_length=LONGEST_DOCUMENT)
         if whiten is None:

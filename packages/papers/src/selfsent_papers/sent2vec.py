@@ -20,10 +20,9 @@ from selfsent.data.packed import Packed
 from selfsent.errors import BaseEncoderError
 from selfsent.foreign.transformers import silent
 from selfsent.integrity import checksum
-from selfsent.methods.method import Method
+from selfsent.methods.method import AnyBase, Method
 from selfsent.methods.sent2vec import Sent2Vec, Sent2VecLearner
 from selfsent.models.bases import resolve
-from selfsent.models.encoder import Encoder
 from selfsent.models.new_bases import in_cache
 from selfsent.models.table import LONGEST
 from selfsent.settings import Settings, setting
@@ -142,6 +141,12 @@ class Bigrams(Sent2Vec):
 
     drop: int = setting(4, "words of a sentence, redrawn each time, of which no bigram is read", minimum=0)
 
+    def check_base(self, base: AnyBase, dropout: float | None = None) -> None:
+        """Reject a base without vectors of bigrams."""
+        if base.kind != NgramsConfig.model_type:
+            problem = "sent2vec-bigrams trains words and bigrams, and this base has no vectors of bigrams"
+            raise BaseEncoderError(f"{problem}: choose a base such as ngrams:700")
+
 
 class BigramsLearner(Sent2VecLearner):
     """Σ_w ℓ(u_w·v) + Σ_n ℓ(−u_n·v), v the mean of all vectors but those with w (Pagliardini et al. 2018, section 2.2).
@@ -165,12 +170,6 @@ class BigramsLearner(Sent2VecLearner):
     """
 
     options: Bigrams
-
-    def check_base(self, model: Encoder) -> None:
-        """Reject a base without vectors of bigrams."""
-        if model.is_static or not isinstance(model.transformer, NgramsModel):
-            problem = "sent2vec-bigrams trains words and bigrams, and this base has no vectors of bigrams"
-            raise BaseEncoderError(f"{problem}: choose a base such as ngrams:700")
 
     def contexts(self, packed: Packed, chosen: Tensor) -> Tensor:
         """(chosen, d) means of the vectors of words and bigrams of the sentences, without the chosen words' own."""
