@@ -8,7 +8,7 @@ import tiny
 from naive import comparisons
 from naive.words import bm25_share, words_of
 from selfsent.data.corpus import read_corpus
-from selfsent.errors import Damaged
+from selfsent.errors import Damaged, SettingsError
 from selfsent.models.encoding import encode
 from selfsent.models.loading import load_encoder
 from selfsent.training import hard_negatives
@@ -124,3 +124,17 @@ def test_a_cross_encoder_scores_partners_and_candidates(pairs, base, base_of):
         wanted = model.peer.predict([(query, text) for text in texts])
         assert scores[row][there] == pytest.approx(wanted[there], abs=1e-5)
         assert np.isneginf(scores[row][~there]).all()
+
+
+@pytest.mark.parametrize("by", ["base", "both"])
+def test_a_base_or_teacher_whose_numbers_are_not_finite_is_refused(pairs, base, by, tmp_path):
+    from selfsent.models.cross_encoder import CrossEncoder
+
+    broken = load_encoder(base)
+    broken.words.weight.data[broken.tokenizer(TEXTS[0])["input_ids"][1]] = np.nan
+    broken.save(tmp_path / "base")
+    with pytest.raises(SettingsError, match="base makes vectors that are not finite"):
+        mine(pairs, ALL, str(tmp_path / "base"), 2, by)
+    CrossEncoder(broken, 1, torch.nn.Sigmoid()).save(tmp_path / "judge")
+    with pytest.raises(SettingsError, match="judge makes scores that are not finite"):
+        teacher_scores(pairs, ALL, mine(pairs, ALL, base, 2), str(tmp_path / "judge"), whole=False)

@@ -18,7 +18,7 @@ from selfsent.lexical.hybrid import fuse
 from selfsent.methods.ranking import Retriever
 from selfsent.models.bases import resolve
 from selfsent.models.encoder import Encoder
-from selfsent.models.encoding import encode
+from selfsent.models.encoding import Side, encode
 from selfsent.models.fingerprint import files_fingerprint
 from selfsent.models.loading import load_encoder
 from selfsent.models.prompts import Prompts
@@ -147,7 +147,7 @@ def mine(
 
     Raises:
         BaseEncoderError: no such encoder.
-        SettingsError: there is nothing to mine from.
+        SettingsError: there is nothing to mine from, or vectors of the encoder are not finite.
     """
     rows = np.unique(rows)
     how = [count, retriever, max_relative_score, whole, max_length, files_fingerprint(base)]
@@ -160,7 +160,7 @@ def mine(
             raise SettingsError("there is one text to mine negatives from: give at least two")
         encoder = load_encoder(base, prompts=prompts)
         encoder.tokenizer.model_max_length = min(max_length or np.inf, encoder.tokenizer.model_max_length)
-        rank = _ranked(task, encoder, retriever)
+        rank = _ranked(task, encoder, retriever, base)
 
         def compute(left: np.ndarray) -> np.ndarray:
             scores, partner = rank(np.searchsorted(rows, left))
@@ -180,12 +180,16 @@ def mine(
 
 
 def _ranked(
-    task: MiningTask, encoder: Encoder, retriever: Retriever
+    task: MiningTask, encoder: Encoder, retriever: Retriever, base: str
 ) -> Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]:
     """Function from positions in `rows` to scores (q, n) of candidates, −inf for partners, and (q,) of partners."""
     weight = {"base": 0.0, "words": 1.0}.get(retriever, encoder.lexical_weight)
     every, size = np.arange(len(task.rows)), len(task.texts)
-    pool = None if retriever == "words" else unit(encode(encoder, task.texts, side="document"))
+
+    def encoded(texts: list[str], side: Side) -> np.ndarray:
+        return unit(_finite(encode(encoder, texts, side=side), base, "vectors"))
+
+    pool = None if retriever == "words" else encoded(task.texts, "document")
     if weight:
         sample = task.texts[:: 1 + size // SAMPLED]
         bm25 = BM25(task.queries(every), Analyzer(language_of(sample)))
@@ -197,10 +201,10 @@ def _ranked(
     def rank(places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         scores, partner = np.zeros((len(places), size), np.float32), np.zeros(len(places), np.float32)
         if pool is not None:
-            vectors = unit(encode(encoder, task.queries(places), side="query"))
+            vectors = encoded(task.queries(places), "query")
             scores += vectors @ pool.T
             if task.whole:
-                documents = unit(encode(encoder, task.partners(places), side="document"))
+                documents = encoded(task.partners(places), "document")
                 partner += np.einsum("nd,nd->n", vectors, documents)
         if weight:
             scores = fuse(scores, (queries[places] @ texts[:size].T).toarray(), weight)
@@ -217,6 +221,12 @@ def _ranked(
     return rank
 
 
+def _finite(numbers: np.ndarray, model: str, kind: str) -> np.ndarray:
+    if not np.isfinite(numbers).all():
+        raise SettingsError(f"{model} makes {kind} that are not finite: give another")
+    return numbers
+
+
 def teacher_scores(
     corpus: Corpus,
     rows: np.ndarray,
@@ -225,7 +235,11 @@ def teacher_scores(
     whole: bool,
     progress: Progress = SILENT,
 ) -> np.ndarray:
-    """Scores of partners and hard negatives by a cross-encoder, (corpus rows, 1 + k), cached like `mine`."""
+    """Scores of partners and hard negatives by a cross-encoder, (corpus rows, 1 + k), cached like `mine`.
+
+    Raises:
+        SettingsError: a score is not finite.
+    """
     rows = np.unique(rows)
     about = [_FORMAT, corpus.input_columns, whole, negatives.rows[rows], rows, files_fingerprint(teacher)]
 
@@ -243,7 +257,7 @@ def teacher_scores(
                 mined = negatives.rows[left[n]][there[n, 1:]]
                 pairs += [texts, *((texts[0], task.texts[place[int(row)]]) for row in mined)]
             found = np.full(there.shape, -np.inf, np.float32)
-            found[there] = model.predict(pairs, show_progress_bar=False)
+            found[there] = _finite(model.predict(pairs, show_progress_bar=False), teacher, "scores")
             return found
 
         return compute, _CHUNK
