@@ -47,4 +47,5 @@ def test_names(name):
 def test_names_that_cannot_be():
     with pytest.raises(SettingsError, match="passages is 3"):
         check_model("bundled+passages:3")
-    assert load_scorer("bundled+passages:20+words").name == "bundled+words+passages:20"
+    for size in ("20", "20.0"):
+        assert load_scorer(f"bundled+passages:{size}+words").name == "bundled+words+passages:20"

@@ -5,7 +5,7 @@ import pytest
 
 from naive import programs as naive
 from selfsent.data.vector_files import inner
-from selfsent.errors import DataError
+from selfsent.errors import DataError, SettingsError
 from selfsent.evaluation.tasks.retrieval import RetrievalTask
 from selfsent.exam.price import Price, price_of
 from selfsent.exam.trial import encoders_in, kept
@@ -76,7 +76,11 @@ def test_queries_are_scored_in_parts_as_together():
 def test_names_of_programs():
     name = "bundled+words+hubs:0.5"
     assert program_in("bundled+hubs:.5+words") == program_in(name) == ("bundled+words", "hubs", 0.5)
-    assert [program_in(each) for each in ("bundled+hubs:2", "bundled+hubs", "bundled+wonder:0.5")] == [None] * 3
+    assert [program_in(f"bundled+hubs:{one}") for one in ("1", "1.0", "1.", "01.00")] == [("bundled", "hubs", 1.0)] * 4
+    assert program_in("bundled+hubs:0.50") == ("bundled", "hubs", 0.5)
+    assert [program_in(each) for each in ("bundled+hubs:x", "bundled+hubs", "bundled+wonder:0.5")] == [None] * 3
+    with pytest.raises(SettingsError, match=r"bundled\+hubs:1.5: the share of hubs is 1.5; it must be from 0 to 1"):
+        program_in("bundled+hubs:1.5")
     assert not is_directory_or_id(name)
     assert encoders_in(name) == encoders_in("bundled+sentences:0.2+words") == ["bundled"]
     check_model(name)

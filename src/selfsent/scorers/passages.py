@@ -15,7 +15,7 @@ from selfsent.data.corpus.passages import check_passages, split_passages
 from selfsent.data.vector_files import Vectors, inner
 from selfsent.scorers.scorer import QueryRows, Scorer, SearchScorer, TextRows
 
-_NAMED = re.compile(r"(.+)\+passages:(\d+)(.*)")
+_NAMED = re.compile(r"(.+)\+passages:(\d+)(?:\.0*)?((?:\+.*)?)")
 
 
 def passages_in(name: str) -> tuple[str, int] | None:

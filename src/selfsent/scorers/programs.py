@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from selfsent.data.corpus.sentences import split_texts
 from selfsent.data.vector_files import Vectors, inner, unit
-from selfsent.errors import DataError
+from selfsent.errors import DataError, SettingsError
 from selfsent.lexical.hybrid import top_k
 from selfsent.scorers.lexical import Hybrid, HybridRows
 from selfsent.scorers.scorer import QueryRows, Scorer, SearchScorer, TextRows
@@ -24,18 +24,25 @@ FIRST = 3
 """First texts that are fed back."""
 TOGETHER = 64
 """Queries compared with sentences, and texts with each other, at a time: for the memory."""
-_NAMED = re.compile(r"(.+)\+(sentences|hubs|feedback):(0?\.\d+|1)((?:\+.*)?)")
+_NAMED = re.compile(r"(.+)\+(sentences|hubs|feedback):(\d+\.?\d*|\.\d+)((?:\+.*)?)")
 
 
 def program_in(name: str) -> tuple[str, str, float] | None:
     """The search, the program and its share in the name of a search with a program; None for other names.
+
+    Raises:
+        SettingsError: a share above 1.
 
     Examples:
         >>> program_in("bundled+words+sentences:0.4"), program_in("bundled+hubs:.5+words"), program_in("bundled")
         (('bundled+words', 'sentences', 0.4), ('bundled+words', 'hubs', 0.5), None)
     """
     found = _NAMED.fullmatch(name)
-    return (found[1] + found[4], found[2], float(found[3])) if found and not Path(name).exists() else None
+    if not found or Path(name).exists():
+        return None
+    if (share := float(found[3])) > 1:
+        raise SettingsError(f"{name}: the share of {found[2]} is {found[3]}; it must be from 0 to 1")
+    return found[1] + found[4], found[2], share
 
 
 class Program(SearchScorer):
