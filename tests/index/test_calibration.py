@@ -1,4 +1,5 @@
 import json
+from shutil import copytree
 
 import numpy as np
 import pytest
@@ -21,8 +22,10 @@ from selfsent.index.calibration import (
     write_calibration,
 )
 from selfsent.integrity import signed
+from selfsent.models.bases import resolve
 from selfsent.models.encoding import encode
 from selfsent.models.fingerprint import fingerprint
+from selfsent.models.loading import load_encoder
 from selfsent.models.opening import open_encoder
 from selfsent.search import encode_to_file, search
 
@@ -248,3 +251,25 @@ def test_texts_of_one_sentence_ask_nothing(bundled, tmp_path):
     assert not (tmp_path / "i" / FILE).exists()
     with pytest.raises(DataError, match=r"rate of 0\.5 needs 1 text of three sentences"):
         calibrate(Index(tmp_path / "i"), bundled, answer_rate=0.5)
+
+
+def test_a_reranker_that_was_retrained_in_its_place_has_no_cutoff_yet(index, bundled, tmp_path):
+    strong, query = tmp_path / "strong", "the printer is broken"
+    copytree(resolve("bundled"), strong)
+    vectors, how = encode(bundled, [query], side="query"), {"texts": [query], "answer_rate": 0.5}
+    before = calibrate(index, bundled, rerank=strong)
+    strong.rename(tmp_path / "moved")
+    assert index.search(vectors, **how, rerank=tmp_path / "moved")
+    model = load_encoder(tmp_path / "moved")
+    model.put_rows(model.words.weight.detach().roll(1, 0))
+    model.save(strong)
+    with pytest.raises(SettingsError, match=r"no calibration for .* 200 candidates of .*strong: measure it"):
+        index.search(vectors, **how, rerank=strong)
+    made = calibrate(index, bundled, rerank=strong)
+    assert made.answered != before.answered
+    assert read_calibrations(index.path) == [made], "nobody asks for the old one again"
+    assert index.search(vectors, **how, rerank=strong)
+    for loaded in (bundled, model):
+        other = calibrate(index, bundled, rerank=loaded)
+        assert other.fingerprint == fingerprint(loaded)
+        index.search(vectors, **how, rerank=loaded)

@@ -112,7 +112,7 @@ def calibrate(
         answered = np.array([hits[0].score for hits in found if hits], np.float32)
         made_of = f"{counted(len(queries), 'given query', 'given queries')}"
     both = tuple(answered.tolist()), tuple(unanswered.tolist())
-    by = (reranker.scorer.name, reranker.candidates) if reranker else ("", 0)
+    by = (reranker.scorer.name, reranker.candidates, reranker.fingerprint) if reranker else ()
     made = Calibration(*both, searched.final_weight, made_of, searched.count, searched.rows, *by)
     if answer_rate is not None:
         made.cutoff(answer_rate)

@@ -80,6 +80,7 @@ class Calibration:
         rows: number of the next new row at that time.
         rerank: name of the model that orders the hits; empty if none does.
         candidates: that it reads for each query: of fewer, the best is further down.
+        fingerprint: of that model; empty if it has none.
     """
 
     answered: tuple[float, ...]
@@ -90,10 +91,16 @@ class Calibration:
     rows: int
     rerank: str = ""
     candidates: int = 0
+    fingerprint: str = ""
 
     @property
     def of(self) -> tuple[float, str, int]:
-        """The search that it is of: weight of words, reranker, its candidates."""
+        """The search that it is of: weight of words, reranker (by its fingerprint if it has one), its candidates."""
+        return self.lexical_weight, self.fingerprint or self.rerank, self.candidates
+
+    @property
+    def named(self) -> tuple[float, str, int]:
+        """The same with the name of the reranker, whatever it was trained to since."""
         return self.lexical_weight, self.rerank, self.candidates
 
     def cutoff(self, answer_rate: float) -> float:
@@ -149,11 +156,11 @@ def read_calibrations(folder: Path) -> list[Calibration]:
 
 
 def write_calibration(folder: Path, made: Calibration) -> None:
-    """Keep a calibration in the folder of an index, in place of the one of the same search.
+    """Keep a calibration in the folder of an index, in place of the one of the same search, or of the same names.
 
     Raises:
         OutputError: it cannot be written.
     """
-    others = [each for each in read_calibrations(folder) if each.of != made.of]
+    others = [each for each in read_calibrations(folder) if each.of != made.of and each.named != made.named]
     about = {"version": VERSION, "calibrations": [asdict(each) for each in [*others, made]]}
     write_json(folder / FILE, signed(about))

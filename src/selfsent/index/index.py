@@ -332,7 +332,7 @@ class Index:
         """
         own, by = self.lexical_weight, ("", 0)
         if rerank:
-            own, by = rerank.lexical_weight, (rerank.scorer.name, rerank.candidates)
+            own, by = rerank.lexical_weight, (rerank.fingerprint or rerank.scorer.name, rerank.candidates)
         of = (own if lexical_weight is None else float(lexical_weight)), *by
         self.refuse_map("answer rates are measured without a map")
         with self._reader.reading() as now:
@@ -340,7 +340,8 @@ class Index:
             if not found or not found[0].is_current(now.snapshot.count, now.snapshot.rows):
                 why = "has changed by more than a quarter since its calibration" if found else "has no calibration"
                 advice = "measure it by selfsent.calibrate, or search once with selfsent search --answer-rate"
-                what = f"a weight of words of {of[0]:g}" + (f" and {of[2]:,} candidates of {of[1]}" if rerank else "")
+                ordered = f" and {of[2]:,} candidates of {rerank.scorer.name}" if rerank else ""
+                what = f"a weight of words of {of[0]:g}{ordered}"
                 raise SettingsError(f"{self.path} {why} for {what}: {advice}")
         return found[0]
 

@@ -20,7 +20,7 @@ from selfsent.files import cache_folder
 from selfsent.foreign.transformers import silent
 from selfsent.models.bases import resolve
 from selfsent.models.encoding import Side, encode, prompt_of
-from selfsent.models.fingerprint import files_fingerprint
+from selfsent.models.fingerprint import files_fingerprint, fingerprint
 from selfsent.models.opening import is_encoder, open_table
 from selfsent.models.prompts import Prompts
 from selfsent.models.saved import is_cross_encoder, saved_pooling
@@ -142,9 +142,11 @@ def as_reranker(model: Any, candidates: int | None = None, *, fast: bool = False
     if isinstance(model, Reranker):
         return model
     scorer = load_scorer(model, fast=fast, int8=int8)
-    reranker = Reranker(scorer, CANDIDATES if candidates is None else candidates)
-    if isinstance(model, str) and is_directory_or_id(model) and not reranker.crosses:
-        key = key_of([_KEPT, files_fingerprint(model), scorer.pooling])
+    named = isinstance(model, str) and is_directory_or_id(model)
+    digest = partial(files_fingerprint, model) if named else partial(fingerprint, model) if is_encoder(model) else str
+    reranker = Reranker(scorer, CANDIDATES if candidates is None else candidates, digest)
+    if named and not reranker.crosses:
+        key = key_of([_KEPT, reranker.fingerprint, scorer.pooling])
         scorer.keep(cache_folder() / "vectors" / f"{key}.sqlite")
     return reranker
 

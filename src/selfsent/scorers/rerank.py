@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -34,20 +35,26 @@ class Reranker:
     Args:
         scorer: either of them.
         candidates: of each query.
+        digest: makes the fingerprint of the model.
 
     Raises:
         SettingsError: it is neither, or there are no candidates.
     """
 
-    def __init__(self, scorer: Scorer, candidates: int = CANDIDATES) -> None:
+    def __init__(self, scorer: Scorer, candidates: int = CANDIDATES, digest: Callable[[], str] = str) -> None:
         self.crosses = isinstance(scorer, PairScorer)
         if not (scorer.has_vectors or self.crosses):
             raise SettingsError(f"{scorer.name} cannot rerank: give a sentence encoder or a cross-encoder")
         if candidates < 1:
             raise SettingsError(f"`candidates` is {candidates}; it must be at least 1")
-        self.scorer, self.candidates = scorer, candidates
+        self.scorer, self.candidates, self._digest = scorer, candidates, digest
         self.lexical_weight = 0.0 if self.crosses else scorer.lexical_weight
         """Weight of BM25 relative to its scores."""
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """What tells the model from others; empty if it is neither in a directory nor an encoder of selfsent."""
+        return self._digest()
 
     def scores(self, queries: Sequence[str], texts: Sequence[Sequence[str]]) -> list[Floats]:
         """The cosine, or a cross-encoder's score, of each query and each of its own texts."""
