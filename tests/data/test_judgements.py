@@ -22,6 +22,14 @@ def test_answers_are_written_at_once_changed_and_taken_back(tmp_path):
     assert (len(again), again.queries) == (1, 0)
 
 
+def test_ids_that_differ_in_spaces_alone_are_two(tmp_path):
+    found = Judgements(tmp_path / "mine.csv")
+    found.judge("red", "a b", True)
+    found.judge("red", "a  b", False)
+    for each in (found, Judgements(found.path)):
+        assert [each.of("red", name) for name in ("a b", "a  b", "a\nb", " a b")] == [True, False, None, True]
+
+
 def test_queries_written_by_hand_are_gone_on_with(tmp_path):
     path = tmp_path / "mine.csv"
     path.write_text("query,id\nred,7\n", encoding="utf-8-sig")

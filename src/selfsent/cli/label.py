@@ -88,7 +88,7 @@ class Label(Reading):
 
     def _judge_hits(self, queries: str, id_column: str) -> None:
         from selfsent.comparison.hits import HitsToJudge, hits_to_judge
-        from selfsent.data.judgements import Judgements, plain
+        from selfsent.data.judgements import Judgements, plain, written
         from selfsent.evaluation.datasets.own_files import read_rows
         from selfsent.scorers.load_scorer import load_scorer
         from selfsent.search.tables import describe
@@ -97,7 +97,7 @@ class Label(Reading):
         judgements = Judgements(Path(output))
         asked = list(dict.fromkeys(map(plain, read_rows(Path(queries), ("query",), None, self.clean or None)["query"])))
         table = self.read(self.corpus, split_sentences=False, metadata_columns=(id_column,))
-        texts, names = table.texts(), [plain(row[id_column]) for row in describe(table, range(len(table)))]
+        texts, names = table.texts(), [written(row[id_column]) for row in describe(table, range(len(table)))]
         if not any(names):
             raise DataError(f"{table.source}: the column {id_column} is empty: judgements name texts by their ids")
         with doing() as now:

@@ -20,8 +20,13 @@ _ONE = threading.Lock()
 
 
 def plain(value: object) -> str:
-    """A query or an id as judgements have it: text with single spaces."""
+    """A query as judgements have it: text with single spaces."""
     return "" if value is None else " ".join(str(value).split())
+
+
+def written(value: object) -> str:
+    """An id as judgements have it: as it is written, as another may differ from it in its spaces alone."""
+    return "" if value is None else str(value).strip()
 
 
 def grade_of(text: str) -> float | None:
@@ -86,7 +91,7 @@ class Judgements:
 
     def of(self, query: str, name: object) -> bool | None:
         """Whether the text with this id answers a query; None if nobody has judged it."""
-        grade = self._given.get((plain(query), plain(name)))
+        grade = self._given.get((plain(query), written(name)))
         return None if grade is None else grade > 0
 
     def judge(self, query: str, name: object, relevant: bool | None) -> None:
@@ -96,7 +101,7 @@ class Judgements:
             DataError: the query or the id is empty; `maximum` judgements are there; or the file was damaged meanwhile.
             OutputError: it cannot be written.
         """
-        key = plain(query), plain(name)
+        key = plain(query), written(name)
         if not all(key):
             raise DataError("a judgement needs a query and an id")
         with _ONE, lock_range(self.path.with_name(f".{self.path.name}.lock"), 0, 1, patient=True):
@@ -133,5 +138,5 @@ def _read(path: Path) -> dict[tuple[str, str], float | None]:
             grade = grade_of(cells[0]) if cells else 1.0
         except DataError as error:
             raise DataError(f"{path}: {error}") from error
-        found[plain(query), plain(name)] = grade
+        found[plain(query), written(name)] = grade
     return found

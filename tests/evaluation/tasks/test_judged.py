@@ -44,6 +44,14 @@ def test_queries_find_the_texts_of_their_ids(table, tmp_path):
     assert score.score == pytest.approx(100 * sum(each) / 4)
 
 
+def test_ids_that_differ_in_spaces_alone_are_two_and_are_found_by_others_where_none_is_the_same(tmp_path):
+    rows = [{"number": number, "body": body} for number, body in (("a b", "a red car"), ("a  b", "a blue car"))]
+    path = tiny.write_table(tmp_path / "cars.csv", rows)
+    table = read_corpus(path, text_column="body", metadata_columns="number", split_sentences=False, min_rows=1)
+    task = judged(table, tmp_path / "mine.csv", "query,id\none,a b\nother,a  b\nboth,a   b\n")
+    assert task.grades == [{0: 1.0}, {1: 1.0}, {0: 1.0, 1: 1.0}]
+
+
 def test_numbers_and_other_names_are_read(table, tmp_path):
     rows = '{"asked": "red", "ticket": 7}\n{"asked": "boats", "ticket": 9}\n'
     task = judged(table, tmp_path / "mine.jsonl", rows, columns=("asked", "ticket"))

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from selfsent.data.corpus import Corpus
-from selfsent.data.judgements import COLUMNS as JUDGED, grade_of, plain
+from selfsent.data.judgements import COLUMNS as JUDGED, grade_of, plain, written
 from selfsent.display import counted
 from selfsent.errors import DataError, SettingsError
 from selfsent.evaluation.datasets.declared import Rows
@@ -58,14 +58,19 @@ def read_judged(
     described = inputs.describe(there)
     if id_column not in described:
         raise SettingsError(f"the table was read without the column {id_column}: name it as metadata_columns")
-    rows_of = defaultdict[str, set[int]](set)
+    rows_of, loosely = defaultdict[str, set[int]](set), defaultdict[str, set[int]](set)
     for value, row in zip(described[id_column], np.asarray(inputs.corpus_rows)[there].tolist(), strict=True):
-        rows_of[plain(value)].add(row)
+        rows_of[written(value)].add(row)
+        loosely[plain(value)].add(row)
+
+    def rows_with(name: str) -> set[int]:
+        return rows_of.get(written(name)) or loosely.get(plain(name), set())
+
     asked, unknown, rejected = defaultdict[str, dict[int, float]](dict), dict[str, None](), set[str]()
     for query, cell, grade in zip(rows["query"], rows["id"], _grades(rows, Path(path)), strict=True):
-        ids = [plain(cell)] if plain(cell) in rows_of else [each for each in _BETWEEN.split(plain(cell)) if each]
-        unknown |= {each: None for each in ids if each not in rows_of}
-        found = {row for each in ids for row in rows_of.get(each, ())}
+        ids = [cell] if rows_with(cell) else [each for each in _BETWEEN.split(plain(cell)) if each]
+        unknown |= {each: None for each in ids if not rows_with(each)}
+        found = {row for each in ids for row in rows_with(each)}
         rejected |= {query} if found and not grade else set()
         held = asked[query]
         held |= {row: max(grade, held.get(row, 0.0)) for row in found if grade}
