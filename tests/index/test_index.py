@@ -1,3 +1,4 @@
+import gc
 import json
 import os
 import shutil
@@ -315,6 +316,20 @@ def test_files_before_a_compaction_are_given_up_by_idle_threads_too(made):
     own = [each for each in files if each.startswith(str(index.path.parent))]
     assert own
     assert not [each for each in own if each.endswith("(deleted)")]
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="open files are listed on Linux alone")
+def test_an_index_that_is_dropped_gives_up_its_files_without_a_garbage_collection(encoder, made):
+    index = made()
+    index.search(encode(encoder, ["x"]), 2, ["x"])
+    gc.disable()
+    try:
+        path = str(index.path)
+        del index
+        files = [str(each.readlink()) for each in Path("/proc/self/fd").iterdir() if each.is_symlink()]
+    finally:
+        gc.enable()
+    assert not [each for each in files if each.startswith(path) and not each.endswith(".sqlite")]
 
 
 def test_many_threads_search_while_one_writes(encoder, made, sentences):

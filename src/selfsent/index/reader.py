@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+import weakref
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from os import getpid
 from pathlib import Path
@@ -36,6 +37,14 @@ class Connection(NamedTuple):
     analyzer: Analyzer
 
 
+def _close(connections: Iterable[Connection]) -> None:
+    """Close the connections of this process."""
+    for each in connections:
+        if each.process == getpid():
+            each.db.close()
+    close_deleted()
+
+
 class Reader:
     """An open index that many threads read.
 
@@ -53,6 +62,7 @@ class Reader:
         self._threads, self._lock = threading.local(), threading.Lock()
         self._free: list[Connection] = []
         """Connections that no thread uses. Bound to threads, those of an idle one would keep files that are gone."""
+        weakref.finalize(self, _close, self._free)  # the statements of a connection hold it, until a garbage collection
         self._open(check=True)
 
     def _open(self, check: bool = False) -> None:
@@ -96,11 +106,9 @@ class Reader:
             if segment_version(self._path) != self.files.segment_version:
                 self._open()
             files, free = self.files, [each for each in self._free if each.process == getpid()]  # none survives a fork
-            self._free = [each for each in free if each.files is files]
+            self._free[:] = [each for each in free if each.files is files]
             if old := [each for each in free if each.files is not files]:
-                for each in old:
-                    each.db.close()
-                close_deleted()
+                _close(old)
             found = self._free.pop() if self._free else None
         if found is None:
             with files.errors():
@@ -113,9 +121,8 @@ class Reader:
                 kept = found.files is self.files and not found.db.in_transaction
                 if kept:
                     self._free.append(found)
-            if not kept and found.process == getpid():
-                found.db.close()
-                close_deleted()
+            if not kept:
+                _close([found])
 
     def _newer(self, files: IndexFiles, db: sqlite3.Connection, version: int) -> Snapshot:
         """The snapshot of a version; the newest is kept."""
