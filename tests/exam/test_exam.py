@@ -1,4 +1,5 @@
 from collections import Counter
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from selfsent.exam.draw import draw_exam
 from selfsent.exam.exam import Text, is_exam
 from selfsent.exam.texts import texts_of, unread
 from selfsent.models.texts_read import TextsRead
+from selfsent.progress import Progress
 from selfsent.scorers.lexical import Hybrid, LexicalScorer
 from selfsent.scorers.scorer import PairScorer, Scorer
 from selfsent.stats.resampling import Difference
@@ -162,6 +164,16 @@ def test_an_exam_in_which_little_is_found_is_doubtful(tmp_path):
     best = max(result.scores["exam"].score for result in found.comparison.results)
     assert 5 < best < 35
     assert f"Doubtful: even the best ranking scores {best:.0f}, so" in found.verdict
+
+
+def test_outputs_that_are_not_finite_are_told(tmp_path):
+    draw_exam(made(60), 60).write(tmp_path / "e")
+    odd = Scorer(lambda texts: np.array([[len(text), np.nan if "lot7" in text else 1] for text in texts]), "odd")
+    told = Progress()
+    told.notice = Mock()
+    compare_on_exam(tmp_path / "e", [lambda: odd, lambda: LexicalScorer("bm25")], told)
+    assert odd.broken
+    assert [each.args[0] for each in told.notice.call_args_list] == ["odd", *odd.warnings, "bm25"]
 
 
 def test_equal_titles_have_all_their_texts_as_answers():

@@ -7,10 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from selfsent.data.vector_files import inner
 from selfsent.errors import BaseEncoderError, DataError, SettingsError
 from selfsent.models.bases import resolve
 from selfsent.models.precision import computes_int8, inference_device
+from selfsent.scorers.lexical import Hybrid, LexicalScorer
 from selfsent.scorers.load_scorer import PairScorer, Scorer, check_model, load_object, load_scorer
+from selfsent.scorers.passages import InPassages
+from selfsent.scorers.programs import Program
+from selfsent.scorers.rerank import Reranked, Reranker
 
 INT8 = computes_int8(inference_device())
 
@@ -121,6 +126,26 @@ def test_a_cross_encoder_scores_pairs_and_has_no_vectors():
     assert encoder.broken == 1
     with pytest.raises(DataError, match="Cross has no vectors"):
         encoder(["a"])
+
+
+@pytest.mark.parametrize(
+    "above",
+    [
+        Hybrid,
+        lambda odd: InPassages(odd, 20),
+        lambda odd: Program(odd, "hubs", 0.5),
+        lambda odd: Reranked(odd, Reranker(load_scorer("bundled"))),
+        lambda odd: Reranked(
+            LexicalScorer("bm25"), Reranker(PairScorer(lambda pairs: np.full(len(pairs), np.nan), "odd"), 1)
+        ),
+    ],
+)
+def test_searches_above_count_the_outputs_that_are_not_finite(above):
+    odd = Scorer(lambda texts: np.array([[1, np.nan if "x" in text else 0] for text in texts]), "odd")
+    search = above(odd)
+    assert (search.broken, search.warnings) == (0, ())
+    inner(*search.query_document_vectors(["a"], ["b", "x"], search=True))
+    assert search.warnings == (f"{search.name}: 1 output not finite, taken for zeros",)
 
 
 @pytest.mark.parametrize("pooling", ["cls", "mean"])

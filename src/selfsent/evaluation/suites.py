@@ -10,7 +10,6 @@ from typing import Any, cast
 
 from selfsent.data.corpus import Corpus, read_corpus
 from selfsent.data.corpus.sources import SourceName
-from selfsent.display import counted
 from selfsent.errors import DataError, SettingsError, guess
 from selfsent.evaluation.datasets import catalogue
 from selfsent.evaluation.datasets.declared import DataSet, Store
@@ -163,8 +162,7 @@ def evaluate(
             continue
         marks = {"leaked": leaked and each in chosen and each in LEAKED, "aimed": each == CONTEXT and aimed}
         details = {**score.details, **{mark: True for mark, holds in marks.items() if holds}}
-        line = f"{scorer.name}: {counted(scorer.broken, 'output')} not finite, taken for zeros"
-        scores[each] = replace(score, details=details, warnings=(*score.warnings, *[line] * bool(scorer.broken)))
+        scores[each] = replace(score, details=details, warnings=(*score.warnings, *scorer.warnings))
     if not scores:
         missing, reason = next(iter(absent.items()))
         raise DataError(f"nothing of {suite or ', '.join(chosen)} could be scored; {missing} is absent: {reason}")

@@ -132,7 +132,7 @@ class Adapted(Scorer):
     def __init__(self, encoder: Scorer, change: Callable[[Vectors], Vectors]) -> None:
         super().__init__(encoder, "adapted", encoder.pooling)
         self.encoder, self.change, self.lexical_weight = encoder, change, encoder.lexical_weight
-        self.texts_read = encoder.texts_read
+        self.texts_read, self.parts = encoder.texts_read, (encoder,)
 
     def query_document_vectors(
         self, queries: Sequence[str], texts: Sequence[str], search: bool = False

@@ -214,7 +214,7 @@ def compare_on_exam(folder: Path, encoders: Sequence[Callable[[], Scorer]], prog
     Args:
         folder: written by `Exam.write`.
         encoders: functions that load one each, so that only one is in memory.
-        progress: receives the name of each encoder.
+        progress: receives the name of each encoder, and how many of its outputs were not finite.
 
     Raises:
         SettingsError: an encoder cannot rank documents; or fewer than two rankings.
@@ -229,6 +229,8 @@ def compare_on_exam(folder: Path, encoders: Sequence[Callable[[], Scorer]], prog
         read = dev.read_by(encoder.texts_read) | test.read_by(encoder.texts_read)
         if not has_read(len(read), answers):
             found += [(ranking, load) for ranking in rankings_of(encoder, dev, test)]
+            for line in encoder.warnings:
+                progress.notice(line)
             continue
         halves, ranking = (dev.without(read), test.without(read)), None
         if all(half is not None and len(half.queries) >= MIN_QUERIES for half in halves):

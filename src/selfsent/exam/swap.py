@@ -47,7 +47,7 @@ class Asked(Scorer):
     def __init__(self, old: Scorer, new: Scorer, change: Any) -> None:
         super().__init__(old, "mapped", new.pooling)
         self.old, self.new, self.change, self.lexical_weight = old, new, change, old.lexical_weight
-        self.texts_read = new.texts_read
+        self.texts_read, self.parts = new.texts_read, (old, new)
 
     def query_document_vectors(
         self, queries: Sequence[str], texts: Sequence[str], search: bool = False

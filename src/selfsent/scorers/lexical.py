@@ -96,7 +96,7 @@ class Hybrid(Scorer):
         training = scorer.trained_on, scorer.trained_by
         super().__init__(None, scorer.name + WITH_WORDS, scorer.pooling + WITH_WORDS, *training)
         self.scorer, self.lexical_weight = scorer, scorer.lexical_weight if weight is None else weight
-        self.texts_read = scorer.texts_read
+        self.texts_read, self.parts = scorer.texts_read, (scorer,)
         self.measure = f"cos+{self.lexical_weight:g}bm25"
 
     def query_document_vectors(
@@ -104,7 +104,6 @@ class Hybrid(Scorer):
     ) -> tuple[Any, Any]:
         """Rows for queries and texts, with the scores of `search` as inner products."""
         vectors, bm25 = self.scorer.query_document_vectors(queries, texts, search), bm25_of(queries, texts)
-        self.broken = self.scorer.broken
         queries_and_texts = zip(vectors, (bm25.queries, bm25.texts), strict=True)
         asked, held = (HybridRows(*each, self.lexical_weight) for each in queries_and_texts)
         return asked, held
@@ -116,7 +115,6 @@ class Hybrid(Scorer):
         counts.add(texts)
         shared = counts.weighed(left).multiply(counts.weighed(right)).sum(axis=1)
         cosines = self.scorer.similarity(left, right)
-        self.broken = self.scorer.broken
         return fuse(cosines, np.asarray(shared, np.float64).ravel(), PAIR_WEIGHT)
 
 

@@ -44,6 +44,7 @@ class InPassages(SearchScorer):
         check_passages(words)
         name = f"{scorer.name}+passages:{words}"
         super().__init__(None, name, f"{scorer.pooling}/{words}", scorer.trained_on, scorer.trained_by)
+        self.parts = (scorer,)
         self.scorer, self.words, self.measure = scorer, words, f"{scorer.measure}max"
         self.texts_read, self.lexical_weight = scorer.texts_read, scorer.lexical_weight
 
@@ -52,7 +53,6 @@ class InPassages(SearchScorer):
         parts = [split_passages(text, self.words) or [text] for text in texts]
         flat = [part for own in parts for part in own]
         asked, held = self.scorer.query_document_vectors(queries, flat, search=True)
-        self.broken = self.scorer.broken
         ends = np.cumsum([0, *map(len, parts)])
         return _Queries(asked), _Documents(held, ends)
 

@@ -78,6 +78,7 @@ class Program(SearchScorer):
             raise DataError(f"{scorer.name}+{kind}:{share:g}: {scorer.name} is no encoder, alone or with words")
         name = f"{scorer.name}+{kind}:{share:g}"
         super().__init__(None, name, f"{scorer.pooling}+{kind}", scorer.trained_on, scorer.trained_by)
+        self.parts = (scorer,)
         self.scorer, self.kind, self.share, self.measure = scorer, kind, share, f"{scorer.measure}+{kind}:{share:g}"
         self.texts_read, self.lexical_weight = scorer.texts_read, scorer.lexical_weight
         self.together = together
@@ -93,7 +94,6 @@ class Program(SearchScorer):
             documents = replace(documents, parts=parts, starts=np.cumsum([0, *map(len, own)])[:-1])
         elif self.kind == "hubs":
             documents = replace(documents, crowds=crowds_of(_vectors(held), together=self.together))
-        self.broken = self.scorer.broken
         return _Queries(asked), documents
 
 

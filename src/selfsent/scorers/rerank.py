@@ -82,7 +82,7 @@ class Reranked(SearchScorer):
         self.reranker, second = reranker, reranker.scorer
         name = f"{first.name}{WITH_RERANKING}{second.name}"
         super().__init__(None, name, f"{self.first.pooling}>{second.pooling}", second.trained_on)
-        self.texts_read = first.texts_read | second.texts_read
+        self.texts_read, self.parts = first.texts_read | second.texts_read, (self.first, second)
         words = f"+{weight:g}bm25" if (weight := reranker.lexical_weight) else ""
         self.measure = f"{self.first.measure}>{second.measure}{words}@{reranker.candidates}"
 

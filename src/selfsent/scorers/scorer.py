@@ -12,6 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from selfsent.data.vector_files import UNKNOWN, Vectors, unit, write_vectors
+from selfsent.display import counted
 from selfsent.errors import DataError
 from selfsent.lexical.hybrid import SEARCH_WEIGHT
 from selfsent.models.texts_read import TextsRead
@@ -51,8 +52,7 @@ class Scorer:
         self._encode = encode
         self.has_vectors = encode is not None
         """Whether it has vectors of single texts, as some tasks need."""
-        self.broken = 0
-        """Number of vectors or pair scores that were not finite, counted as zeros."""
+        self._broken = 0
         self.lexical_weight = SEARCH_WEIGHT["transformer"]
         """Weight of BM25 relative to its cosine."""
         self.remote = ""
@@ -64,6 +64,19 @@ class Scorer:
         """Vectors of the texts in `_rows`, with spare capacity."""
         self._one = threading.Lock()
         self._searching = [Scorer(each, name) if each else self for each in searching]
+        self.parts: Sequence[Scorer] = [each for each in self._searching if each is not self]
+        """The scorers that it asks."""
+
+    @property
+    def broken(self) -> int:
+        """Number of vectors or pair scores so far that were not finite, counted as zeros."""
+        return self._broken + sum(each.broken for each in self.parts)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The line about those, if there are any."""
+        line = f"{self.name}: {counted(self.broken, 'output')} not finite, taken for zeros"
+        return (line,) if self.broken else ()
 
     def __call__(self, texts: Sequence[str]) -> Vectors:
         """The vectors of texts, (n, d), float32.
@@ -90,10 +103,7 @@ class Scorer:
         asking, held = self._searching if search else (self, self)
         if asking is held:
             self.remember([*queries, *texts])
-        rows = unit(asking(queries)), unit(held(texts))
-        for each in {asking, held} - {self}:
-            self.broken, each.broken = self.broken + each.broken, 0
-        return rows
+        return unit(asking(queries)), unit(held(texts))
 
     def remember(self, texts: Iterable[str]) -> None:
         """Encode and cache new texts, in one call."""
@@ -111,7 +121,7 @@ class Scorer:
             raise DataError(f"{self.name} returned vectors of size {self._vectors.shape[1]} and {vectors.shape[1]}")
         broken = ~np.isfinite(vectors).all(axis=1, keepdims=True)
         if broken.any():
-            self.broken += int(broken.sum())
+            self._broken += int(broken.sum())
             vectors = np.where(broken, np.float32(0), vectors)
         start, end = len(self._rows), len(self._rows) + len(new)
         if not start:
@@ -237,5 +247,5 @@ class PairScorer(Scorer):
         if scores.shape != (len(left),):
             raise DataError(f"{self.name} returned an array of shape {scores.shape}; a pair task needs (n,)")
         broken = ~np.isfinite(scores)
-        self.broken += int(broken.sum())
+        self._broken += int(broken.sum())
         return np.where(broken, 0.0, scores)
