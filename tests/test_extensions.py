@@ -136,6 +136,8 @@ def test_without_another_package_there_are_our_methods_and_commands(alone):
     assert list(METHODS) == list(OWN)
     assert [name for names in groups().values() for name in names] == list(COMMANDS)
     assert extensions.published("rows") is None
+    with pytest.raises(SettingsError, match="; the baselines of papers come with the package selfsent-papers"):
+        get_method("skip-thoughts")
 
 
 def test_what_the_papers_package_has_names_it(alone, monkeypatch, capsys, tmp_path):

@@ -7,7 +7,15 @@ from stage_texts import FOLDED, STAGES
 
 import tiny
 from selfsent import train_stages
-from selfsent.errors import RunError, SelfsentError, SettingsError, TrainingError
+from selfsent.errors import (
+    BaseEncoderError,
+    CorpusError,
+    DataError,
+    RunError,
+    SelfsentError,
+    SettingsError,
+    TrainingError,
+)
 from selfsent.recipes import read_recipe, seeds as seeds_of_recipes, train_seeds
 from selfsent.recipes.needs import needs_of
 
@@ -175,6 +183,22 @@ def test_the_transformer_of_a_cross_encoder_is_scored_as_an_encoder(recipe, mirr
     signature = run.stages[0].evaluation["scores"]["ukp-aspect"]["signature"]
     assert "|cos|" in signature
     assert "|pool:cls|" in signature
+
+
+def test_of_an_encoder_that_is_not_here_is_said_where_it_is_published(recipe, mirror, tmp_path):
+    file = recipe("encoder: glove:glove.840B.300d.txt\nevaluate: ukp-aspect\n")
+    with pytest.raises(DataError, match=r"cannot be read: .*; its authors publish it at nlp.stanford.edu"):
+        train_stages(file, tmp_path / "run", data=mirror)
+    with pytest.raises(BaseEncoderError, match=r"has the file use\.py"):
+        train_stages(recipe("encoder: use:load\nevaluate: ukp-aspect\n"), tmp_path / "run", data=mirror)
+
+
+def test_a_corpus_that_no_hub_has_is_missed_before_anything_runs(recipe, mirror, tmp_path):
+    first = "base: {base}\nstages:\n  one: {{corpus: '{corpus}', method: mlm, steps: 1}}\n"
+    file = recipe(first + "  two: {{corpus: SentEval/TREC, method: mlm, steps: 1}}\n")
+    with pytest.raises(CorpusError, match=r"SentEval/TREC: no such file; its authors publish train_5500\.label"):
+        train_stages(file, tmp_path / "run", data=mirror)
+    assert not (tmp_path / "run").exists()
 
 
 def test_words_are_added_to_an_encoder_whose_file_is_in_the_mirror(recipe, mirror, tmp_path):

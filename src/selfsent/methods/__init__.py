@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
-from selfsent.errors import SettingsError, guess
-from selfsent.extensions import announced, load
+from selfsent.errors import SettingsError, guess, near
+from selfsent.extensions import announced, hint, load
 from selfsent.lazily import imported_from
 
 if TYPE_CHECKING:
@@ -134,7 +134,8 @@ def get_method(name: str) -> Method:
         SettingsError: there is no such method.
     """
     if name not in METHODS:
-        raise SettingsError(f"there is no method {name!r}; {guess(name, METHODS)}")
+        more = "" if near(name, METHODS) else hint("the baselines of papers come")
+        raise SettingsError(f"there is no method {name!r}; {guess(name, METHODS)}{more}")
     return METHODS[name]
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from selfsent import api
 from selfsent.data.corpus import Corpus, check_corpus, read_corpus
 from selfsent.distributed import rank, wait
-from selfsent.errors import CorpusError, DataError, TrainingError
+from selfsent.errors import BaseEncoderError, CorpusError, DataError, TrainingError
 from selfsent.evaluation.datasets.declared import Store
 from selfsent.evaluation.dev import check_dev_data
 from selfsent.evaluation.results import Result
@@ -23,7 +23,7 @@ from selfsent.extensions import announced
 from selfsent.files import read_json, write_json, write_text
 from selfsent.models.bases import resolve
 from selfsent.progress import Progress, shown
-from selfsent.recipes.needs import not_here, where_of
+from selfsent.recipes.needs import needs_of, not_here, where_of
 from selfsent.recipes.recipe import Recipe, read_recipe
 from selfsent.recipes.results import StageRun, StagesRun
 from selfsent.recipes.stage import FOLD, Stage, located, sources_of
@@ -165,12 +165,25 @@ class Runner:
                 self._stand_in(folds.stand_in, [folds.data])
             self.read[FOLD] = [self.folded, rows.fingerprint]
         if self.recipe.encoder:
+            self._check_encoder()
+
+    def _check_encoder(self) -> None:
+        try:
             check_model(self._encoder())
+        except (BaseEncoderError, CorpusError, DataError) as error:
+            need = needs_of(self.recipe, self.mirror)[0]
+            if need.here or not (where := where_of(need.name)):
+                raise
+            raise type(error)(f"{error}; {where}") from None
 
     def _check_corpus(self, stage: Stage) -> None:
         source, reading = self._reading(stage)
+        missing = [need for need in not_here(sources_of(stage.source), self.mirror) if need.where]
         try:
             check_corpus(source, **reading)
+            if nowhere := [need.name for need in missing if not need.hub]:
+                # It is named like a data set of the hub, which would be looked for when the stage begins.
+                raise CorpusError(f"{nowhere[0]}: no such file")
             if stage.plan(self.recipe.base).reads_documents and read_corpus(source, **reading).documents is None:
                 raise CorpusError(
                     f"stage {stage.name}: {stage.method.name} reads the neighbours of a sentence in its document, and"
@@ -178,10 +191,9 @@ class Runner:
                     " several sentences; in plain text, an empty line ends a document"
                 )
         except CorpusError as error:
-            missing = [need.where for need in not_here(sources_of(stage.source), self.mirror) if need.where]
             if not missing:
                 raise
-            raise CorpusError(f"{error}; {missing[0]}") from None
+            raise CorpusError(f"{error}; {missing[0].where}") from None
 
     def _encoder(self) -> str:
         """The untrained encoder to score; its file may be in the mirror."""
