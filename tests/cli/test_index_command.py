@@ -70,6 +70,16 @@ def test_words_are_weighed(selfsent, index, model, tickets, tmp_path):
     assert "--lexical-weight is -1; it must be from 0 to 1,000" in said
 
 
+def test_words_of_another_version_are_told(selfsent, index, tmp_path, monkeypatch):
+    index().ok()
+    monkeypatch.setattr("selfsent.lexical.analyzer._RULES", 0)
+    asked = ("search", "--index", tmp_path / "i", "ko mi")
+    told = f"selfsent index compact {tmp_path / 'i'} finds them anew"
+    assert told in selfsent(*asked).ok().err
+    selfsent("index", "compact", tmp_path / "i").ok()
+    assert told not in selfsent(*asked).ok().err
+
+
 def test_rows_are_added_changed_and_deleted(selfsent, index, tmp_path):
     index()
     (tmp_path / "more.csv").write_text("id,body,team\n20,gu he,z\n21,ko mi,z\n7,gu gu,z\n")

@@ -26,7 +26,7 @@ from selfsent.index.rows import PostingsWriter, RowWriter
 from selfsent.index.snapshot import Snapshot
 from selfsent.index.writer import check_index_output
 from selfsent.integrity import signed
-from selfsent.lexical import Analyzer
+from selfsent.lexical import Analyzer, analyzer
 from selfsent.models.encoding import encode
 from selfsent.models.fingerprint import fingerprint
 from selfsent.search import encode_to_file, search
@@ -120,6 +120,24 @@ def test_words_are_those_of_all_texts(encoder, rows, sentences, built):
     assert [hit.lexical_score for hit in everything] == pytest.approx(shared, abs=1e-5)
     assert max(shared) > 0
     assert {hit.lexical_score for hit in index.search(encode(encoder, ["ba"]), 5)[0]} == {0}
+
+
+@pytest.mark.parametrize("mend", ["compact", "add"])
+def test_words_that_other_rules_found_are_told_and_found_anew(encoder, rows, more, built, monkeypatch, mend):
+    with monkeypatch.context() as before:
+        before.setattr(analyzer, "_RULES", 0)
+        before.setitem(analyzer._OWN_STEMS, "korean", lambda word: word + "x")
+        index = built(rows, language="korean")
+        assert not index.has_old_words
+        assert index.search(encode(encoder, ["fi"]), 5, ["fi"])[0][0].lexical_score > 0
+    index = Index(index.path)
+    assert index.has_old_words
+    assert {hit.lexical_score for hit in index.search(encode(encoder, ["fi"]), 5, ["fi"])[0]} == {0}
+    index.compact() if mend == "compact" else index.upsert(more, encoder)
+    assert not index.has_old_words
+    [hits] = index.search(encode(encoder, ["fi"]), 60, ["fi"])
+    found = {text for hit, [text] in ((hit, index.texts([hit])) for hit in hits) if hit.lexical_score}
+    assert found == {text for text in texts_of(index) if "fi" in text.split()}
 
 
 def test_the_best_by_words_are_candidates(encoder, rows, sentences, built, limits):

@@ -1,4 +1,5 @@
 import unicodedata
+from hashlib import blake2b
 
 import pytest
 from Stemmer import algorithms
@@ -27,6 +28,28 @@ def test_every_stemmer_of_snowball_can_be_chosen():
         assert Analyzer(language)("words 123") != []
     with pytest.raises(SettingsError, match=r"no language 'englsh' to find stems in.*english"):
         Analyzer("englsh")
+
+
+EVERYTHING = (
+    "Oﬃce ＲＥＳＥＴ Straße İzmir ΟΔΟΣ Windows™ 20℃ ﾌﾟﾘﾝﾀｰ東京タワー élève dell'arte cœur"
+    " שָׁלוֹם צה״ל مُحَمَّدٌ об'єкт ४२ हिन्दी Москва́"
+)
+WORDS_OF_RULES = {1: "cfff993c61933fe1"}
+"""The terms of the text above by the edition of the rules."""
+
+
+def test_a_change_of_the_rules_of_words_counts_up_their_edition():
+    terms = [words_of(EVERYTHING), Analyzer("korean")("프린터에서 서비스입니다"), Analyzer("ukrainian")("принтерами")]
+    assert blake2b(repr(terms).encode(), digest_size=8).hexdigest() == WORDS_OF_RULES[analyzer._RULES]
+
+
+def test_a_fingerprint_knows_language_stop_words_and_snowball(monkeypatch):
+    seen = {Analyzer(language).fingerprint for language in LANGUAGES}
+    assert len(seen) == len(LANGUAGES)
+    assert Analyzer("none").fingerprint == Analyzer().fingerprint
+    monkeypatch.setattr("Stemmer.version", lambda: "another")
+    assert Analyzer("english").fingerprint not in seen
+    assert Analyzer("korean").fingerprint in seen
 
 
 def test_words_that_are_known_are_forgotten_when_they_are_many():

@@ -300,6 +300,9 @@ class Asking(Encoding):
             BaseEncoderError: the encoder is not found.
             DataError: another encoder.
         """
+        if index.has_old_words:
+            problem = f"{index.path} holds words as another version found them, so that some are missed"
+            notice(f"{problem}: selfsent index compact {index.path} finds them anew")
         query_map = index.query_map
         name, seen = self.model or index.query_model, list[str]()
         try:

@@ -253,10 +253,6 @@ class Search(Results, Asking):
         self.refuse_unread("a corpus")
         self.check_files()
         index = Index(Path(str(self.index)))
-        if index.has_old_words:
-            notice(
-                f"{self.index}: an earlier version made it, whose words miss ligatures, full width and ß: make it again"
-            )
         weight = index.lexical_weight if self.lexical_weight is None else self.lexical_weight
         if reranker and self.lexical_weight is None:
             weight = reranker.lexical_weight

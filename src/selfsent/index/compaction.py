@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from selfsent.files import atomic_directory
 from selfsent.index.calibration import FILE as CALIBRATION
-from selfsent.index.files import VERSION, IndexFiles, make_lookups
+from selfsent.index.files import IndexFiles, make_lookups
 from selfsent.index.rows import TOGETHER, PostingsWriter
 from selfsent.index.segment import new_segment, writing_segment
 from selfsent.index.snapshot import Snapshot
@@ -23,6 +23,8 @@ from selfsent.lexical import Analyzer
 
 def compact(files: IndexFiles) -> None:
     """Write the next segment version: without deleted texts, with all vectors in IVF lists and one block of postings.
+
+    Words are found anew where the analyzer finds others than it did.
 
     It replaces the old version in one step; open readers of the old one are unaffected.
 
@@ -34,7 +36,8 @@ def compact(files: IndexFiles) -> None:
         snapshot = Snapshot(files, db)
         new = np.cumsum(snapshot.alive) - 1
         old = np.flatnonzero(snapshot.alive)
-        with new_segment(temporary, files.manifest) as (other, add_ivf):
+        analyzer = Analyzer(files.manifest["language"])
+        with new_segment(temporary, {**files.manifest, "words": analyzer.fingerprint}) as (other, add_ivf):
             other.execute("UPDATE state SET version = ?, rows = ?", (snapshot.version + 1, snapshot.rows))
             if snapshot.query_map is not None:
                 snapshot.query_map.write(other)
@@ -44,12 +47,12 @@ def compact(files: IndexFiles) -> None:
             more = ", ?" * len(files.sql_columns)
             inputs = ((number, int(new[doc_id]), *rest) for number, doc_id, *rest in db.execute("SELECT * FROM inputs"))
             other.executemany(f"INSERT INTO inputs VALUES(?, ?{more})", inputs)
-            if files.version == VERSION:
+            if files.has_words_of(analyzer):
                 other.executemany("INSERT INTO postings VALUES(?, 0, ?, ?)", _joined(db, snapshot.alive, new))
                 lengths = b"".join(each for (each,) in db.execute("SELECT lengths FROM blocks ORDER BY start"))
                 kept = np.frombuffer(lengths, np.int32)[old]
             else:
-                kept = _analyzed(other, files.manifest["language"])
+                kept = _analyzed(other, analyzer)
             indexed = len(old) > files.limits.max_unindexed
             for start in range(0, len(old), TOGETHER):
                 part = slice(start, start + TOGETHER)
@@ -77,19 +80,16 @@ def compact_if_due(files: IndexFiles) -> None:
 
 
 def upgraded(files: IndexFiles) -> IndexFiles:
-    """The files in the present format: an index of an older one is compacted, which rewrites it."""
-    if files.version == VERSION:
+    """The files in the present format, with the words that are found now: others are compacted, which rewrites them."""
+    if files.has_words_of(Analyzer(files.manifest["language"])):
         return files
     compact(files)
     return IndexFiles(files.path, files.limits)
 
 
-def _analyzed(db: sqlite3.Connection, language: str | None) -> NDArray[np.int32]:
-    """Write the postings of all texts of a database; returns the number of terms in each text, (n,).
-
-    Version 2 has postings of another definition of a word.
-    """
-    analyzer, postings, lengths = Analyzer(language), PostingsWriter(db), list[int]()
+def _analyzed(db: sqlite3.Connection, analyzer: Analyzer) -> NDArray[np.int32]:
+    """Write the postings of all texts of a database; returns the number of terms in each text, (n,)."""
+    postings, lengths = PostingsWriter(db), list[int]()
     texts = db.execute("SELECT text FROM texts ORDER BY doc_id")
     while batch := texts.fetchmany(TOGETHER):
         terms = [analyzer(text) for (text,) in batch]

@@ -19,6 +19,7 @@ from selfsent.files import read_json, write_json
 from selfsent.index.conditions import sql_columns_of
 from selfsent.index.limits import LIMITS, IndexLimits
 from selfsent.integrity import checksums, damaged, is_signed, signed
+from selfsent.lexical import Analyzer
 from selfsent.search.ivf import IVF
 
 MANIFEST, SUMS = "index.json", "sums.json"
@@ -85,6 +86,10 @@ class IndexFiles:
                 raise ValueError(f"{odd[0]!r} is elsewhere")
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise self.damaged(repr(error)) from error
+
+    def has_words_of(self, analyzer: Analyzer) -> bool:
+        """Whether its words are those that an analyzer finds: version 2 and other versions of Snowball have others."""
+        return self.version == VERSION and self.manifest.get("words") == analyzer.fingerprint
 
     def damaged(self, why: object) -> DataError:
         """The error of a damaged index."""

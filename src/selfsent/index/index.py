@@ -18,7 +18,7 @@ from selfsent.errors import ONE_STRING, DataError, SettingsError, guess
 from selfsent.index import compaction, lookup, writer
 from selfsent.index.calibration import Calibration, check_answer_rate, read_calibrations
 from selfsent.index.conditions import Where
-from selfsent.index.files import VERSION, IndexFiles
+from selfsent.index.files import IndexFiles
 from selfsent.index.limits import LIMITS, IndexLimits
 from selfsent.index.reader import Reader
 from selfsent.index.scan import Row, row_keys, scan_rows
@@ -142,8 +142,12 @@ class Index:
 
     @property
     def has_old_words(self) -> bool:
-        """Whether its words were not folded: ligatures, letters of full width and ß are not found by their letters."""
-        return int(self._files.version) < VERSION
+        """Whether its words were found by other rules or stems than those of queries now, which may miss some.
+
+        They are until the next addition or `compact`.
+        """
+        with self._reader.reading() as now:
+            return not now.files.has_words_of(now.analyzer)
 
     @property
     def model(self) -> str:

@@ -102,12 +102,14 @@ def write_index(
     columns = {**corpus.input_rows.columns, "text": str}
     if id_column is not None and id_column not in sql_columns_of(columns):
         raise SettingsError(f"`id_column` {id_column} is not among the metadata columns of the corpus")
-    language = Analyzer(language or corpus_language(corpus)).language
+    analyzer = Analyzer(language or corpus_language(corpus))
+    language = analyzer.language
     about: dict[str, Any] = {"model": model, "fingerprint": fingerprint, "query_model": query_model}
     about |= {"space": encoder.space, "lexical_weight": encoder.lexical_weight, "size": encoder.embedding_size}
     about |= {"id_column": id_column, "text_column": list(corpus.read_columns), "clean": list(corpus.cleaners)}
     about |= {"passages": corpus.reading["passages"]} if "passages" in corpus.reading else {}
     about |= {"columns": {name: kind.__name__ for name, kind in columns.items()}, "language": language}
+    about |= {"words": analyzer.fingerprint}
     about |= {"precision": precision, "wanted_recall": min_recall}
     with (
         atomic_directory(output) as temporary,

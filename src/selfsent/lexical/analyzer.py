@@ -7,6 +7,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Sequence, Set
 from functools import cache
+from hashlib import blake2b
 from itertools import pairwise
 
 from selfsent.data.corpus.clean import UNSPACED
@@ -106,6 +107,8 @@ _AGREED = 0.9
 _SURE, _SURE_OF_SHORT, _SHORT = 0.5, 0.8, 30
 """Minimum probability of a language, and the minimum for a text with fewer letters than the last number."""
 _CACHED = 1 << 20
+_RULES = 1
+"""Edition of the rules of this file, for indexes that hold words: a change of what words a text has counts it up."""
 _DOTLESS = "turkish"
 """The language in which I is the capital of ı, and İ that of i."""
 
@@ -139,11 +142,12 @@ class Analyzer:
         self._stop_words = frozenset[str]()
         self._alike: dict[int, int] = _ALIKE.get(language or "", {})
         self._stem: Callable[[str], str] = _OWN_STEMS.get(language or "", str)
+        self._snowball = ""
         if self.language:
             if self.language not in _UNSTEMMED.values():
-                from Stemmer import Stemmer
+                import Stemmer
 
-                self._stem = Stemmer(self.language).stemWord
+                self._stem, self._snowball = Stemmer.Stemmer(self.language).stemWord, Stemmer.version()
             code = next(code for code, name in _NAMES.items() if name == self.language)
             listed = fold([lower(word, self.language) for word in stop_words(self.language, code)])
             self._stop_words = frozenset(word.translate(self._alike) for word in listed)
@@ -160,6 +164,12 @@ class Analyzer:
             if word not in known:
                 known[word] = "" if word.translate(self._alike) in self._stop_words else self._stem(word)
         return [term for term in map(known.__getitem__, words) if term]
+
+    @property
+    def fingerprint(self) -> str:
+        """Sixteen hexadecimal digits of what terms depend on: rules, stop words, and the version of Snowball."""
+        about = _RULES, self.language, sorted(self._stop_words), self._snowball
+        return blake2b(repr(about).encode(), digest_size=8).hexdigest()
 
     def split_at(self, text: str, wanted: Set[str]) -> list[str]:
         """A text in pieces, of which every second one is a word with one of the `wanted` terms.
