@@ -31,6 +31,13 @@ def test_groups_that_lie_apart_are_found_the_largest_first(many):
     assert found.typical(0).tolist() == [int(np.flatnonzero(axis == 1)[found.cosine[axis == 1].argmax()])]
 
 
+def test_copies_of_a_row_take_no_row_out_of_its_group():
+    vectors, axis = blobs([60, 60, 60])
+    found = find_clusters(np.concatenate([vectors, vectors[:1].repeat(20, axis=0)]), 3)
+    assert found.outliers == 0
+    assert len({*zip(axis.tolist(), found.cluster.tolist(), strict=False)}) == 3
+
+
 def test_the_same_seed_gives_the_same_groups():
     vectors = blobs([30, 30])[0]
     np.testing.assert_array_equal(find_clusters(vectors, 5, 3).cluster, find_clusters(vectors, 5, 3).cluster)
