@@ -31,7 +31,7 @@ ROWS = [
             "Bicycles have no doors; 'quotes\" and \\ -- DROP TABLE x; %s",
             "A blue car, three doors.",
             "The printer does not answer. Nobody can print an invoice.",
-            "Straße, ﬁsh, 日本語の文 and ünïcode",
+            "Straße, ﬁsh, 日本語の文, ünïcode and сельскохозяйственного",
         ]
     )
 ]
@@ -111,7 +111,9 @@ def pushed(made, address):
     return index, target
 
 
-QUERIES = ["printer does not answer", "doors", "invoice paid", "日本語", "straße", "nothing of it", "'\" \\ -- %s"]
+LONG = "сельскохозяйственного"
+"""A word of 42 bytes: LanceDB leaves such a one out of its own index of texts."""
+QUERIES = ["printer does not answer", "doors", "invoice paid", "日本語", "straße", LONG, "nothing", "'\" \\ -- %s"]
 
 
 def agree(index, encoder, target, address):
