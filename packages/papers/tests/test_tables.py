@@ -138,7 +138,7 @@ def test_word_vectors_are_trained_from_random_ones(recipes, tmp_path, monkeypatc
 
 @pytest.mark.parametrize("name", FILES)
 def test_every_variant_of_every_recipe_can_be_planned(name, base_of):
-    base, planned = str(base_of("bert")), set()
+    base, planned = "ngrams:16x100" if name == "tsdae_sent2vec" else str(base_of("bert")), set()
     document = read_document(FILES[name])
     for variant in variants_of(document) or [None]:
         recipe = read_recipe(document, variant, base, planned=False)
