@@ -25,7 +25,7 @@ from selfsent.augment.make import augment
 from selfsent.augment.registry import parse_augmenter
 from selfsent.errors import CorpusError, SettingsError, TrainingError
 from selfsent.evaluation.suites import evaluate
-from selfsent.files import read_json, remove, write_json, write_text
+from selfsent.files import read_json, remove, write_text
 from selfsent.models.fingerprint import fingerprint
 from selfsent.models.loading import load_encoder
 from selfsent.recipes import read_document
@@ -36,10 +36,8 @@ from selfsent_papers.significance import contrast
 
 ROOT = Path(__file__).parents[1]
 DECLARED = ROOT / "experiments" / "protocol.yaml"
-KEPT = ROOT / "docs" / "results" / "claims"
-"""Where the figures of finished groups are."""
-UNFINISHED = KEPT / "unfinished"
-"""Where the figures of single runs are until their group is finished, so that another checkout goes on with them."""
+UNFINISHED = ROOT / "docs" / "results" / "claims" / "unfinished"
+"""Folder with the figures of single runs until their group is finished, so that another checkout goes on with them."""
 UNTRAINED = "untrained"
 """The row of the base as it is."""
 MEAN = "mean"
@@ -86,10 +84,10 @@ class Runner:
         name: of the group.
         bases: directories of bases that do not ship, by name.
         data: mirror of the data sets.
-        place: where models and texts are, an ignored folder.
+        place: an ignored folder for models and texts.
         say: receives a line for each run.
         about: what is declared; by default protocol.yaml.
-        done: where the figures of each run are; by default a folder of `place`.
+        done: folder with the figures of each run; by default one in `place`.
     """
 
     name: str
@@ -230,7 +228,7 @@ class Runner:
             made |= {} if development else {"tests": self.scored(model, pooling, development=False)}
         made["seconds"] = round(time.process_time() - start, 1)
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_json(path, made)
+        write_text(path, json.dumps(made) + "\n")  # a line, since the samples are a thousand numbers
         if row not in self.starts:
             remove(self.work(row, rate, seed))
         tests = "".join(f"  {task} {each['score']:.2f}" for task, each in made.get("tests", {}).items())
@@ -358,9 +356,3 @@ def compared(names: Sequence[str], task: str, runs: Mapping[str, Sequence[Mappin
     seeds["degrees"] = None if np.isinf(over_seeds.degrees) else over_seeds.degrees  # JSON has no infinity
     pairs = {"low": over_pairs.low, "high": over_pairs.high, "p": over_pairs.p}
     return {"difference": over_seeds.difference, "seeds": seeds, "pairs": pairs, "n": tests[0][0]["n"]}
-
-
-def finished(name: str) -> dict[str, Any] | None:
-    """The figures of a group, where it has been run whole."""
-    path = KEPT / f"{name}.json"
-    return dict(read_json(path)) if path.is_file() else None

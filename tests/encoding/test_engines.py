@@ -15,7 +15,7 @@ import tiny
 from selfsent import encoding
 from selfsent.encoding import BatchBands, BatchEncoder, BatchGroups, BatchStems, BatchTerms, TermCounts, count_terms
 from selfsent.encoding.copies import deduplicate
-from selfsent.errors import CorpusError, OutputError, SettingsError
+from selfsent.errors import CorpusError, DataError, OutputError, SettingsError
 from selfsent.index import Index, write_index
 from selfsent.lexical import WordCounts
 from selfsent.models.opening import open_encoder
@@ -204,6 +204,15 @@ def test_terms_are_those_of_an_index(tmp_path):
         expected = index.query_weights(query)
         assert counts.query_weights(query) == pytest.approx(expected)
         assert TermCounts.read(str(tmp_path / "counts.parquet")).query_weights(query) == pytest.approx(expected)
+
+
+def test_counts_of_terms_are_refused_after_an_update(tmp_path, monkeypatch):
+    path = str(tmp_path / "counts.parquet")
+    TermCounts(5, 20, np.array([7]), np.array([2]), "english").write(path)
+    assert TermCounts.read(path).texts == 5
+    monkeypatch.setattr("selfsent.lexical.analyzer._RULES", 0)
+    with pytest.raises(DataError, match=r"count the terms of .*counts.parquet again"):
+        TermCounts.read(path)
 
 
 def test_groups_are_those_of_the_command(tmp_path, monkeypatch):

@@ -19,6 +19,7 @@ from selfsent.data.corpus import read_corpus
 from selfsent.data.vector_files import VectorsFile
 from selfsent.errors import DataError, OutputError, SelfsentError, SettingsError
 from selfsent.index import Index, compaction, write_index
+from selfsent.index.calibration import Calibration, read_calibrations, write_calibration
 from selfsent.index.conditions import condition
 from selfsent.index.files import MANIFEST, SUMS, IndexFiles
 from selfsent.index.limits import LIMITS, IndexLimits
@@ -123,18 +124,20 @@ def test_words_are_those_of_all_texts(encoder, rows, sentences, built):
 
 
 @pytest.mark.parametrize("mend", ["compact", "add"])
-def test_words_that_other_rules_found_are_told_and_found_anew(encoder, rows, more, built, monkeypatch, mend):
+def test_texts_are_stemmed_again_after_an_update(encoder, rows, more, built, monkeypatch, mend):
     with monkeypatch.context() as before:
         before.setattr(analyzer, "_RULES", 0)
         before.setitem(analyzer._OWN_STEMS, "korean", lambda word: word + "x")
         index = built(rows, language="korean")
         assert not index.has_old_words
         assert index.search(encode(encoder, ["fi"]), 5, ["fi"])[0][0].lexical_score > 0
+        write_calibration(index.path, Calibration((1.0,), (0.0,), 0.0, "made up", 40, 40))
     index = Index(index.path)
     assert index.has_old_words
     assert {hit.lexical_score for hit in index.search(encode(encoder, ["fi"]), 5, ["fi"])[0]} == {0}
     index.compact() if mend == "compact" else index.upsert(more, encoder)
     assert not index.has_old_words
+    assert not read_calibrations(index.path)  # of other scores
     [hits] = index.search(encode(encoder, ["fi"]), 60, ["fi"])
     found = {text for hit, [text] in ((hit, index.texts([hit])) for hit in hits) if hit.lexical_score}
     assert found == {text for text in texts_of(index) if "fi" in text.split()}

@@ -273,7 +273,7 @@ def test_check_tells_a_copy_that_differs(pushed, encoder, address):
 
 def test_the_printed_query_runs_as_it_is(pushed, encoder, address):
     index, target = pushed
-    text = target.query(str(index.path), address)
+    text = target.query(index, address)
     target.close()
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, env=os.environ)
     assert done.returncode == 0, done.stderr

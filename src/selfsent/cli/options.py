@@ -301,8 +301,8 @@ class Asking(Encoding):
             DataError: another encoder.
         """
         if index.has_old_words:
-            problem = f"{index.path} holds words as another version found them, so that some are missed"
-            notice(f"{problem}: selfsent index compact {index.path} finds them anew")
+            why = "its texts were stemmed by other rules than queries are now, so that words may be missed"
+            notice(f"run selfsent index compact {index.path}: {why}")
         query_map = index.query_map
         name, seen = self.model or index.query_model, list[str]()
         try:

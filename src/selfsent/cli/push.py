@@ -58,7 +58,7 @@ class Push(Asking):
                 done = push(index, target, address, self.texts, self.overwrite, progress)
         parts = [f"{done.new:,} new", f"{done.changed:,} changed", f"{done.kept:,} as they were"]
         notice(f"{address}: {', '.join(parts)}, {counted(done.deleted, 'row')} deleted")
-        show(target.query(str(path), address, mapped=index.query_map is not None))
+        show(target.query(index, address))
 
     def _check(self, index: Index, target: Target, address: Address) -> None:
         from selfsent.data.vector_files import unit

@@ -119,6 +119,7 @@ class TermCounts:
             "texts": self.texts,
             "terms": self.terms,
             "language": self.language or "",
+            "analyzer": _analyzer(self.language).fingerprint,
             "clean": " ".join(self.clean),
         }
         table = pa.table({"number": self.numbers, "texts": self.frequencies})
@@ -131,7 +132,7 @@ class TermCounts:
         """Read a file of `write`.
 
         Raises:
-            DataError: the file is missing, or another one.
+            DataError: the file is missing or another one, or its terms were found by other rules or stems.
         """
         system, place = place_of(path)
         try:
@@ -140,6 +141,8 @@ class TermCounts:
             about = {name.decode(): each.decode() for name, each in (table.schema.metadata or {}).items()}
             numbers, counts = table["number"].to_numpy(), table["texts"].to_numpy()
             rest = about["language"] or None, tuple(about["clean"].split())
+            if about.get("analyzer") != _analyzer(rest[0]).fingerprint:
+                raise DataError(f"count the terms of {path} again: its texts were stemmed by other rules")
             return cls(int(about["texts"]), int(about["terms"]), numbers, counts, *rest)
         except (OSError, pa.ArrowInvalid, KeyError, ValueError) as error:
             raise DataError(f"{path} holds no counts of terms: {first_line(error)}") from None

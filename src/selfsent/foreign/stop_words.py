@@ -24,9 +24,10 @@ def _lists() -> Any:
 
 
 def _without_content(words: Sequence[str]) -> Iterator[str]:
-    """Chinese stop words with a sign that is one by itself: others are such as `安全` (safe), `问题` (problem)."""
+    """Chinese stop words that hold a stop word of one sign: others are content, as `安全` (safe), `问题` (problem)."""
     signs = {word for word in words if len(word) == 1}
-    return (word for word in words if not signs.isdisjoint(word) and word not in ("任务", "应用"))
+    content = ("任务", "应用")  # task and application, whose signs are stop words by themselves
+    return (word for word in words if not signs.isdisjoint(word) and word not in content)
 
 
 def stop_words(language: str, code: str) -> tuple[str, ...]:

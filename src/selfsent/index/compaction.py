@@ -24,9 +24,8 @@ from selfsent.lexical import Analyzer
 def compact(files: IndexFiles) -> None:
     """Write the next segment version: without deleted texts, with all vectors in IVF lists and one block of postings.
 
-    Words are found anew where the analyzer finds others than it did.
-
-    It replaces the old version in one step; open readers of the old one are unaffected.
+    It replaces the old version in one step; open readers of the old one are unaffected. Postings of an earlier analyzer
+    are made again from the texts.
 
     Raises:
         DataError: the index is damaged.
@@ -37,7 +36,8 @@ def compact(files: IndexFiles) -> None:
         new = np.cumsum(snapshot.alive) - 1
         old = np.flatnonzero(snapshot.alive)
         analyzer = Analyzer(files.manifest["language"])
-        with new_segment(temporary, {**files.manifest, "words": analyzer.fingerprint}) as (other, add_ivf):
+        same_terms = files.was_analyzed_by(analyzer)
+        with new_segment(temporary, {**files.manifest, "analyzer": analyzer.fingerprint}) as (other, add_ivf):
             other.execute("UPDATE state SET version = ?, rows = ?", (snapshot.version + 1, snapshot.rows))
             if snapshot.query_map is not None:
                 snapshot.query_map.write(other)
@@ -47,7 +47,7 @@ def compact(files: IndexFiles) -> None:
             more = ", ?" * len(files.sql_columns)
             inputs = ((number, int(new[doc_id]), *rest) for number, doc_id, *rest in db.execute("SELECT * FROM inputs"))
             other.executemany(f"INSERT INTO inputs VALUES(?, ?{more})", inputs)
-            if files.has_words_of(analyzer):
+            if same_terms:
                 other.executemany("INSERT INTO postings VALUES(?, 0, ?, ?)", _joined(db, snapshot.alive, new))
                 lengths = b"".join(each for (each,) in db.execute("SELECT lengths FROM blocks ORDER BY start"))
                 kept = np.frombuffer(lengths, np.int32)[old]
@@ -61,7 +61,7 @@ def compact(files: IndexFiles) -> None:
             if indexed:
                 add_ivf(files, lambda numbers: snapshot.take(old[numbers]), len(old))
             make_lookups(other, files.id_sql_column)
-        if (files.path / CALIBRATION).exists():  # it knows itself when it is out of date
+        if same_terms and (files.path / CALIBRATION).exists():  # after many changes it is out of date by itself
             shutil.copyfile(files.path / CALIBRATION, temporary / CALIBRATION)
 
 
@@ -80,8 +80,8 @@ def compact_if_due(files: IndexFiles) -> None:
 
 
 def upgraded(files: IndexFiles) -> IndexFiles:
-    """The files in the present format, with the words that are found now: others are compacted, which rewrites them."""
-    if files.has_words_of(Analyzer(files.manifest["language"])):
+    """The files, compacted where their format or their terms are those of an earlier version."""
+    if files.was_analyzed_by(Analyzer(files.manifest["language"])):
         return files
     compact(files)
     return IndexFiles(files.path, files.limits)

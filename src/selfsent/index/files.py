@@ -87,9 +87,9 @@ class IndexFiles:
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise self.damaged(repr(error)) from error
 
-    def has_words_of(self, analyzer: Analyzer) -> bool:
-        """Whether its words are those that an analyzer finds: version 2 and other versions of Snowball have others."""
-        return self.version == VERSION and self.manifest.get("words") == analyzer.fingerprint
+    def was_analyzed_by(self, analyzer: Analyzer) -> bool:
+        """Whether the postings hold the terms of this analyzer, not those of other rules or of another Snowball."""
+        return self.version == VERSION and self.manifest.get("analyzer") == analyzer.fingerprint
 
     def damaged(self, why: object) -> DataError:
         """The error of a damaged index."""

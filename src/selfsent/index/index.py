@@ -142,12 +142,12 @@ class Index:
 
     @property
     def has_old_words(self) -> bool:
-        """Whether its words were found by other rules or stems than those of queries now, which may miss some.
+        """Whether its texts were stemmed by other rules than queries are now, so that searches by words may miss some.
 
-        They are until the next addition or `compact`.
+        The next addition, or `compact`, stems them again.
         """
         with self._reader.reading() as now:
-            return not now.files.has_words_of(now.analyzer)
+            return not now.files.was_analyzed_by(now.analyzer)
 
     @property
     def model(self) -> str:

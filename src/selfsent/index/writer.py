@@ -109,7 +109,7 @@ def write_index(
     about |= {"id_column": id_column, "text_column": list(corpus.read_columns), "clean": list(corpus.cleaners)}
     about |= {"passages": corpus.reading["passages"]} if "passages" in corpus.reading else {}
     about |= {"columns": {name: kind.__name__ for name, kind in columns.items()}, "language": language}
-    about |= {"words": analyzer.fingerprint}
+    about |= {"analyzer": analyzer.fingerprint}
     about |= {"precision": precision, "wanted_recall": min_recall}
     with (
         atomic_directory(output) as temporary,

@@ -108,7 +108,7 @@ _SURE, _SURE_OF_SHORT, _SHORT = 0.5, 0.8, 30
 """Minimum probability of a language, and the minimum for a text with fewer letters than the last number."""
 _CACHED = 1 << 20
 _RULES = 1
-"""Edition of the rules of this file, for indexes that hold words: a change of what words a text has counts it up."""
+"""Version of the rules in this file, for indexes that hold terms: counted up with each change of a text's terms."""
 _DOTLESS = "turkish"
 """The language in which I is the capital of ı, and İ that of i."""
 
@@ -167,7 +167,7 @@ class Analyzer:
 
     @property
     def fingerprint(self) -> str:
-        """Sixteen hexadecimal digits of what terms depend on: rules, stop words, and the version of Snowball."""
+        """Sixteen hexadecimal digits that change with the rules, the stop words or the version of Snowball."""
         about = _RULES, self.language, sorted(self._stop_words), self._snowball
         return blake2b(repr(about).encode(), digest_size=8).hexdigest()
 

@@ -68,7 +68,7 @@ class BaseInfo:
 
     @cached_property
     def config(self) -> Any:
-        """What transformers reads as the configuration of the transformer; None for a table.
+        """Configuration of the transformer; None for a table.
 
         Raises:
             BaseEncoderError: it cannot be read.
@@ -77,7 +77,7 @@ class BaseInfo:
 
     @property
     def kind(self) -> str:
-        """What transformers calls the architecture; `static` for a table of static embeddings."""
+        """Architecture, by transformers' `model_type`; `static` for a table of static embeddings."""
         return "static" if self.is_static else str(self.config.model_type)
 
     @property

@@ -86,7 +86,7 @@ class Encoder(nn.Module):
 
     @property
     def kind(self) -> str:
-        """What transformers calls the architecture; `static` for a table of static embeddings."""
+        """Architecture, by transformers' `model_type`; `static` for a table of static embeddings."""
         return "static" if self.is_static else str(self.transformer.config.model_type)
 
     @property

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 from numpy.typing import NDArray
 
 from selfsent.errors import OutputError, SettingsError, first_line
+from selfsent.index import Index
 
 KEY, DIGEST, LENGTH, REPEATS = "selfsent_key", "selfsent_digest", "selfsent_length", "selfsent_repeats"
 """Fields of every row beside its columns: key, hash of all it has, mean length that its weights have, and whether an
@@ -162,21 +163,15 @@ class Target(ABC):
     def search(self, vector: NDArray[Any], terms: dict[int, float], weight: float, limit: int) -> list[dict[str, Any]]:
         """The fields of the best rows, by the function of the file."""
 
-    def query(self, index: str, address: Address, mapped: bool = False) -> str:
-        """The search in Python, ready to paste.
-
-        Args:
-            index: its path.
-            address: of the collection.
-            mapped: whether the index has a map of query vectors.
-        """
+    def query(self, index: Index, address: Address) -> str:
+        """The search in Python, ready to paste."""
         where = {"place": address.place, "name": address.name}
         return _QUERY.format(
             packages=" ".join(self.packages),
             imports=self.imports.strip(),
             search=inspect.getsource(inspect.getmodule(type(self)).search).strip(),  # type: ignore[union-attr]
-            index=index,
-            vector=_MAPPED if mapped else _UNIT,
+            index=str(index.path),
+            vector=_UNIT if index.query_map is None else _MAPPED,
             connect=self.code.strip().format(**where),
         )
 

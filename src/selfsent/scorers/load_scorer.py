@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -143,7 +143,11 @@ def as_reranker(model: Any, candidates: int | None = None, *, fast: bool = False
         return model
     scorer = load_scorer(model, fast=fast, int8=int8)
     named = isinstance(model, str) and is_directory_or_id(model)
-    digest = partial(files_fingerprint, model) if named else partial(fingerprint, model) if is_encoder(model) else str
+    digest: Callable[[], str] = str
+    if named:
+        digest = partial(files_fingerprint, model)
+    elif is_encoder(model):
+        digest = partial(fingerprint, model)
     reranker = Reranker(scorer, CANDIDATES if candidates is None else candidates, digest)
     if named and not reranker.crosses:
         key = key_of([_KEPT, reranker.fingerprint, scorer.pooling])

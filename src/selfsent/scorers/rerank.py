@@ -35,7 +35,7 @@ class Reranker:
     Args:
         scorer: either of them.
         candidates: of each query.
-        digest: makes the fingerprint of the model.
+        digest: function that makes the fingerprint of the model, which takes a while.
 
     Raises:
         SettingsError: it is neither, or there are no candidates.
@@ -53,7 +53,7 @@ class Reranker:
 
     @cached_property
     def fingerprint(self) -> str:
-        """What tells the model from others; empty if it is neither in a directory nor an encoder of selfsent."""
+        """Fingerprint of the files of a model, or of an encoder's weights; empty for any other model."""
         return self._digest()
 
     def scores(self, queries: Sequence[str], texts: Sequence[Sequence[str]]) -> list[Floats]:

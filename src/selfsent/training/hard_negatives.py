@@ -223,7 +223,7 @@ def _ranked(
 
 def _finite(numbers: np.ndarray, model: str, kind: str) -> np.ndarray:
     if not np.isfinite(numbers).all():
-        raise SettingsError(f"{model} makes {kind} that are not finite: give another")
+        raise SettingsError(f"{model} makes {kind} that are not finite: choose another model")
     return numbers
 
 

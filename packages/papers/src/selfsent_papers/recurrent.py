@@ -212,8 +212,8 @@ class RecurrentDecoder(nn.Module):
     """A GRU over word vectors from left to right, conditioned on the sentence vector s.
 
     At every step, s enters both gates and the new state (Kiros et al. 2015, equations 5 to 7): the input is the word
-    vector concatenated with s. The reset gate is torch's, on what the state is multiplied to, not on the state. The
-    first state is s; with `both` it is tanh(W s), as in the code of Hill et al. 2016.
+    vector concatenated with s. The reset gate scales the product of weights and state, as in torch, where Kiros et
+    al. scale the state itself. The first state is s; with `both` it is tanh(W s), as in the code of Hill et al. 2016.
 
     Args:
         model: the encoder, which also gives the word vectors.
